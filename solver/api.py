@@ -1,0 +1,89 @@
+"""The Python interface: analyse a model, ask for plans, confirm one. Nothing here prints."""
+
+from pathlib import Path
+
+from solver.catalog import Catalog
+from solver.intake.analysis import ModelAnalysis
+from solver.intake.analyze import analyze_source
+from solver.intake.read import complete_analysis, load_analysis
+from solver.intake.source import find_source
+from solver.plan.confirm import choose, confirm, draft
+from solver.plan.document import Answer, QuantPlan
+from solver.plan.draft import draft_answer
+from solver.plan.planner import plan
+from solver.plan.request import PlanRequest
+
+__all__ = [
+    "Answer",
+    "ModelAnalysis",
+    "PlanRequest",
+    "QuantPlan",
+    "analyze",
+    "choose",
+    "confirm",
+    "draft",
+    "solve",
+]
+
+
+def analyze(
+    model: str,
+    *,
+    catalog: Catalog | None = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
+) -> ModelAnalysis:
+    """Return the analysis of a model from its configuration alone.
+
+    Parameters
+    ----------
+    model
+        A config.json, a checkpoint's folder, the name of a bundled model, a hub id, or a `model_analysis.json`.
+    trust_remote_code
+        Whether transformers may run code that lies beside the configuration.
+
+    Raises
+    ------
+    PlannerError
+        If the model cannot be found or built.
+
+    """
+    catalog = catalog or Catalog()
+    path = Path(model)
+    if path.is_file() and path.name.endswith("analysis.json"):
+        return complete_analysis(load_analysis(path), catalog)
+    source = find_source(model, catalog, revision=revision)
+    return analyze_source(source, catalog, trust_remote_code=trust_remote_code)
+
+
+def solve(
+    request: PlanRequest,
+    analysis: ModelAnalysis | None = None,
+    *,
+    catalog: Catalog | None = None,
+    analysis_ref: str | None = None,
+) -> Answer:
+    """Return the plans that answer a request.
+
+    Parameters
+    ----------
+    analysis
+        What the model is made of; by default `request.model` is analysed. Without an inventory it gives a draft:
+        one plan, no numbers, and the facts that are missing.
+    analysis_ref
+        What the plan records as the analysis that it is built on, for example a path.
+
+    Raises
+    ------
+    PlannerError
+        If the request cannot be used, or has no answer.
+
+    """
+    catalog = catalog or Catalog()
+    if analysis is None:
+        analysis = analyze(request.model, catalog=catalog, trust_remote_code=request.trust_remote_code)
+    ref = analysis_ref or f"config-sha256:{analysis.model.config_sha256}"
+    completed = complete_analysis(analysis, catalog)
+    if completed.inventory is None:
+        return draft_answer(request, completed, catalog, analysis_ref=ref)
+    return plan(request, completed, completed.inventory, catalog, analysis_ref=ref)

@@ -1,0 +1,67 @@
+"""Serving stacks: which schemes they load on which class of hardware, and what memory they take."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from solver.catalog.base import Band, Profile, Quantity
+
+Support = Literal["native", "emulated", "unsupported", "unknown"]
+LayerKind = Literal["dense", "experts"]
+
+
+class SupportRow(Profile):
+    """Verdict for some schemes, on some layer kinds, on some classes of hardware.
+
+    A combination that no row names is unsupported.
+    """
+
+    schemes: tuple[str, ...]
+    kinds: tuple[LayerKind, ...]
+    hardware: tuple[str, ...]
+    support: Support
+    speed: Literal["w_and_a", "weight_only", "none"] | None = None
+    condition: str | None = None
+    model_types: tuple[str, ...] = Field(default=(), description="only for these, if any are named")
+    out_features_multiple: int = 1
+    in_features_multiple: int = 1
+
+
+class FusedGroup(Profile):
+    """Roles of one block that the stack loads as one module, so that they must share a scheme."""
+
+    name: str
+    roles: tuple[str, ...]
+
+
+class Activations(Profile):
+    """What the stack batches, from which the activation peak follows."""
+
+    max_batched_tokens: Quantity
+    logits_dtype_bytes: int = Field(description="bytes of one logit in the sampler")
+
+
+class Backend(Profile):
+    """One serving stack at one version."""
+
+    name: str
+    title: str
+    aliases: tuple[str, ...] = ()
+    version: str
+    summary: str
+    loads_quark: bool
+    memory_fraction: Quantity
+    kv_block_tokens: Quantity
+    activations: Activations
+    non_torch: dict[Literal["single", "parallel"], Band]
+    graphs: Band
+    bandwidth_fraction: Quantity
+    fused_groups: tuple[FusedGroup, ...]
+    native_only_roles: tuple[str, ...]
+    dequantized_roles: tuple[str, ...] = Field(
+        default=(), description="roles that are loaded in the model's own type, however they are stored"
+    )
+    kv_cache_fp8: tuple[str, ...] = Field(description="classes of hardware with an fp8 KV cache")
+    support: tuple[SupportRow, ...]
+    support_source: str
+    serve_command: tuple[str, ...] = ()

@@ -1,0 +1,40 @@
+"""Names under which Hugging Face configurations keep the facts that a plan needs."""
+
+from typing import Any
+
+from solver.catalog.base import Profile
+
+
+class LayerTypes(Profile):
+    """Entries of `layer_types` by the kind of cache that such a block needs."""
+
+    full: tuple[str, ...]
+    sliding: tuple[str, ...]
+    chunked: tuple[str, ...]
+    state: tuple[str, ...]
+    none: tuple[str, ...]
+
+    def cache_of(self, layer_type: str) -> str | None:
+        """Return the kind of cache, or None for a type that is not known."""
+        return next((kind for kind, names in self if layer_type in names), None)
+
+
+class ConfigFields(Profile):
+    """Field names by fact; the first one present in a configuration wins."""
+
+    source: str
+    experts: tuple[str, ...]
+    experts_per_token: tuple[str, ...]
+    shared_experts: tuple[str, ...]
+    context: tuple[str, ...]
+    window: tuple[str, ...]
+    mtp: tuple[str, ...]
+    layer_types: LayerTypes
+
+    def first(self, fact: str, config: Any) -> Any:
+        """Return the value of the first field of `fact` that `config` has and that is not None."""
+        for name in getattr(self, fact):
+            value = getattr(config, name, None)
+            if value is not None:
+                return value
+        return None

@@ -1,0 +1,42 @@
+"""What the layers of a transformer do, recognized by their module path."""
+
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Literal
+
+from solver.catalog.base import Profile
+
+Parallel = Literal["column", "row", "replicated"]
+RoleKind = Literal["dense", "experts", "router", "head", "embedding", "vision", "other"]
+
+
+class Role(Profile):
+    """One role: the paths that have it, and how tensor parallelism cuts its weight."""
+
+    name: str
+    patterns: tuple[str, ...]
+    kind: RoleKind
+    parallel: Parallel
+    decode_share: Literal["always", "active_experts", "never"] = "always"
+
+
+class Roles(Profile):
+    """All roles, in the order in which their patterns are tried."""
+
+    source: str
+    roles: tuple[Role, ...]
+
+    def of(self, path: str) -> Role:
+        """Return the role of a module path (or of a family name with its placeholders)."""
+        for role in self.roles:
+            if any(fnmatchcase(path, pattern) for pattern in role.patterns):
+                return role
+        raise LookupError(path)
+
+    def named(self, name: str) -> Role:
+        """Return the role called `name`."""
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Role]:
+        return {role.name: role for role in self.roles}

@@ -1,0 +1,120 @@
+"""Quantization schemes of AMD Quark: what they quantize, what they store, how much noise they add."""
+
+import re
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from solver.catalog.base import Profile
+from solver.units import ceil_div
+
+Distribution = Literal["gauss", "laplace", "student5", "outlier"]
+StoredType = Literal["I32", "I8", "U8", "F32", "F8_E4M3", "model"]
+
+_STORED_BYTES: dict[str, int] = {"I32": 4, "F32": 4, "I8": 1, "U8": 1, "F8_E4M3": 1}
+_DIMENSION = re.compile(r"(?:(?P<factor>\d+)\*)?(?P<axis>in|out)(?:/(?P<divisor>\d+))?")
+
+
+class Dimension(Profile):
+    """One axis of a stored tensor: `ceil(factor * axis / divisor)`, written `3*in/4`."""
+
+    axis: Literal["in", "out"]
+    factor: int = 1
+    divisor: int = 1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _parse(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        match = _DIMENSION.fullmatch(value)
+        if match is None:
+            raise ValueError(f"{value!r} is not a dimension; write for example in, out/8 or 3*in/4")
+        return {key: part for key, part in match.groupdict().items() if part is not None}
+
+    def size(self, in_features: int, out_features: int) -> int:
+        """Return the length of the axis for a weight of shape (out_features, in_features)."""
+        features = in_features if self.axis == "in" else out_features
+        return ceil_div(self.factor * features, self.divisor)
+
+
+class StoredTensor(Profile):
+    """A tensor that Quark's export writes for one quantized layer."""
+
+    name: str
+    dtype: StoredType
+    shape: tuple[Dimension, ...] = ()
+
+    def size_bytes(self, in_features: int, out_features: int, model_dtype_bytes: int) -> int:
+        """Return the bytes of this tensor; `model_dtype_bytes` is what `model` stands for."""
+        elements = 1
+        for dimension in self.shape:
+            elements *= dimension.size(in_features, out_features)
+        return elements * (model_dtype_bytes if self.dtype == "model" else _STORED_BYTES[self.dtype])
+
+
+class TensorFormat(Profile):
+    """How one operand of the matrix product is represented."""
+
+    format: str
+    bits: float = Field(gt=0)
+    granularity: Literal["per_tensor", "per_channel", "per_token", "per_group"]
+    group_size: int | None = None
+    symmetric: bool = True
+    dynamic: bool | None = None
+
+    @model_validator(mode="after")
+    def _group_named(self) -> "TensorFormat":
+        if (self.granularity == "per_group") != (self.group_size is not None):
+            raise ValueError("group_size belongs to granularity per_group, and only there")
+        return self
+
+
+class Noise(Profile):
+    """Relative squared error of quantizing, E|x - q(x)|^2 / E|x|^2, by distribution of x."""
+
+    weight: dict[Distribution, float]
+    activation: dict[Distribution, float] | None = None
+    unit: Literal["1"]
+    source: str
+
+    @field_validator("weight", "activation")
+    @classmethod
+    def _not_negative(cls, value: dict[str, float] | None) -> dict[str, float] | None:
+        if value is not None and any(error < 0 for error in value.values()):
+            raise ValueError("a squared error is not negative")
+        return value
+
+
+class Scheme(Profile):
+    """One scheme name of AMD Quark 0.13."""
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    summary: str
+    family: str
+    weight: TensorFormat
+    activation: TensorFormat | None = None
+    storage: tuple[StoredTensor, ...] = ()
+    storage_source: str | None = None
+    not_exportable: str | None = Field(default=None, description="why Quark cannot write it, if it cannot")
+    unfit: str | None = Field(default=None, description="why no plan should choose it, if none should")
+    in_features_multiple: int = Field(default=1, description="what in_features must be divisible by")
+    spoils_as_global: tuple[str, ...] = Field(
+        default=(), description="scheme families that lose their weights beside this one as global scheme"
+    )
+    noise: Noise
+
+    @property
+    def weight_only(self) -> bool:
+        """Whether activations stay in the model's own type."""
+        return self.activation is None
+
+    @property
+    def usable(self) -> bool:
+        """Whether a plan may choose this scheme at all."""
+        return self.not_exportable is None and self.unfit is None
+
+    def size_bytes(self, in_features: int, out_features: int, model_dtype_bytes: int) -> int:
+        """Return the bytes that Quark's export writes for one layer of this shape."""
+        return sum(tensor.size_bytes(in_features, out_features, model_dtype_bytes) for tensor in self.storage)

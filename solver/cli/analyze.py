@@ -1,0 +1,34 @@
+"""`solve analyze`: the intake alone."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from solver.cli.options import ProfilesOption, RevisionOption, TrustOption
+
+
+def analyze(
+    model: Annotated[str, typer.Argument(help="A config.json, a checkpoint's folder, a bundled model or a hub id.")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write; by default stdout.")] = None,
+    revision: RevisionOption = None,
+    trust_remote_code: TrustOption = False,
+    profiles: ProfilesOption = None,
+) -> None:
+    """Write model_analysis.json: what a model is made of, from its configuration alone."""
+    from solver import api
+    from solver.catalog import Catalog
+    from solver.plan.files import to_json, write_atomic
+    from solver.report.analysis import summary
+    from solver.report.console import messages
+
+    console = messages()
+    with console.status(f"building {model} on torch's meta device"):
+        analysis = api.analyze(model, catalog=Catalog(profiles), revision=revision, trust_remote_code=trust_remote_code)
+    text = to_json(analysis.document())
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    write_atomic(output, text)
+    console.print(summary(analysis))
+    console.print(f"Wrote {output}. Next: solve --model {output} --budget 40GB --hardware mi300x", soft_wrap=True)

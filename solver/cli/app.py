@@ -1,0 +1,27 @@
+"""The command line as a whole."""
+
+import typer
+
+from solver.cli.analyze import analyze
+from solver.cli.confirm import confirm
+from solver.cli.export import export
+from solver.cli.profiles import profiles
+from solver.cli.solve import solve
+
+app = typer.Typer(
+    name="solve",
+    help="Plan how to quantize a language model with AMD Quark: which schemes fit a memory budget, and what they "
+    "cost in quality. `solve MODEL --budget 12GB --hardware mi300x` plans; the commands below do the rest.",
+    epilog="Exit codes: 0 ok; 1 no answer, or declined; 2 bad input; 3 limit reached without a plan; "
+    "4 a needed file, tool or network is missing; 101 a bug.",
+    no_args_is_help=False,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.callback(invoke_without_command=True)(solve)
+app.command()(analyze)
+app.command()(confirm)
+app.command()(export)
+app.add_typer(profiles, name="profiles")

@@ -1,0 +1,39 @@
+"""`solve confirm`: from draft to plan."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from solver.errors import BadInputError, DeclinedError
+
+
+def confirm(
+    plan: Annotated[Path, typer.Argument(help="A quant_plan.json.")] = Path("quant_plan.json"),
+    choose: Annotated[int | None, typer.Option("--choose", help="Take another of its alternatives.")] = None,
+    reject: Annotated[bool, typer.Option("--reject", help="Record that the plan is not wanted.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Confirm without asking.")] = False,
+) -> None:
+    """Confirm a drafted plan, or reject it. Without a terminal, naming the plan is the confirmation."""
+    from solver.catalog import Catalog
+    from solver.plan import confirm as steps
+    from solver.plan.decisions import CONFIRM, decision_table
+    from solver.plan.files import read_plan, write_plan
+    from solver.report.console import answers, messages
+    from solver.report.decisions import print_plan
+
+    if reject and (choose is not None or yes):
+        raise BadInputError("a plan is confirmed or rejected, not both.", where="--reject")
+    drafted = read_plan(plan)
+    if reject:
+        write_plan(plan, steps.reject(drafted))
+        raise DeclinedError("the plan is recorded as rejected.", where=str(plan))
+    if choose is not None:
+        drafted = steps.choose(drafted, choose)
+    confirmed = steps.confirm(drafted)
+    print_plan(drafted, decision_table(drafted, Catalog()), answers())
+    if not yes and sys.stdin.isatty() and not typer.confirm(CONFIRM, err=True):
+        raise DeclinedError("the plan stays a draft.", where=str(plan))
+    write_plan(plan, confirmed)
+    messages().print(f"Confirmed {plan}. Next: solve export {plan} --to quark-cli", soft_wrap=True)

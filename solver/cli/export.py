@@ -1,0 +1,61 @@
+"""`solve export`: hand a confirmed plan over."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from solver.errors import BadInputError
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, path = text.partition("=")
+    if not (name and equals and path):
+        raise BadInputError(
+            f"{text!r} is not ALGORITHM=FILE.",
+            where="--algorithm-config",
+            mend="Write for example awq=awq.json.",
+        )
+    return name, path
+
+
+def export(
+    plan: Annotated[Path, typer.Argument(help="A quant_plan.json.")] = Path("quant_plan.json"),
+    to: Annotated[str, typer.Option("--to", help="quark-cli, quantize-quark or quark-python.")] = "quark-cli",
+    draft: Annotated[bool, typer.Option("--draft", help="Look at an unconfirmed plan's command.")] = False,
+    model_dir: Annotated[str | None, typer.Option(help="Checkpoint's folder or hub id; by default the plan's.")] = None,
+    output_dir: Annotated[str | None, typer.Option(help="Folder for the quantized model.")] = None,
+    min_kv_scale: Annotated[float | None, typer.Option(help="Least scale of the KV cache.", min=0.0)] = None,
+    kv_cache_post_rope: Annotated[bool, typer.Option("--kv-cache-post-rope", help="Quantize keys after RoPE.")] = False,
+    attention_dtype: Annotated[str | None, typer.Option(help="fp8: quantize attention's product.")] = None,
+    multi_gpu: Annotated[bool, typer.Option("--multi-gpu", help="Spread the model while quantizing.")] = False,
+    file2file: Annotated[bool, typer.Option("--file2file", help="Quantize file by file, without loading all.")] = False,
+    model_export: Annotated[list[str] | None, typer.Option(help="hf_format, onnx or gguf; repeatable.")] = None,
+    algorithm_config: Annotated[list[str] | None, typer.Option(help="ALGORITHM=FILE; repeatable.")] = None,
+) -> None:
+    """Print the command or script that carries a confirmed plan out."""
+    from solver.export.options import ExportOptions
+    from solver.export.targets import export_plan
+    from solver.plan.files import read_plan
+
+    if attention_dtype not in {None, "fp8"}:
+        raise BadInputError(f"{attention_dtype!r} is not known.", where="--attention-dtype", mend="Quark knows fp8.")
+    unknown = set(model_export or ()) - {"hf_format", "onnx", "gguf"}
+    if unknown:
+        raise BadInputError(
+            f"{', '.join(sorted(unknown))} is not known.",
+            where="--model-export",
+            mend="hf_format, onnx or gguf.",
+        )
+    options = ExportOptions(
+        model_dir=model_dir,
+        output_dir=output_dir,
+        min_kv_scale=min_kv_scale,
+        kv_cache_post_rope=kv_cache_post_rope,
+        attention_dtype=attention_dtype,
+        multi_gpu=multi_gpu,
+        file2file_quantization=file2file,
+        model_export=tuple(model_export or ()),
+        algorithm_config_files=tuple(_pair(text) for text in algorithm_config or ()),
+    )
+    typer.echo(export_plan(read_plan(plan), to, options, draft=draft), nl=False)

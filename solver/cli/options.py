@@ -1,0 +1,46 @@
+"""Flags that several subcommands share, and how their texts are read."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from solver.errors import BadInputError
+
+ProfilesOption = Annotated[
+    Path | None,
+    typer.Option("--profiles", help="Folder laid out like profiles/ that adds or overrides entries."),
+]
+TrustOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust-remote-code",
+        help="Run Python code that lies beside the model's configuration, here and in Quark. Read it first.",
+    ),
+]
+RevisionOption = Annotated[str | None, typer.Option("--revision", help="Branch, tag or commit of a hub model.")]
+
+
+def parse_layer(text: str, *, flag: str = "--layer") -> tuple[str, str]:
+    """Return pattern and scheme of `PATTERN=SCHEME`.
+
+    Raises
+    ------
+    BadInputError
+        If the text has another form.
+
+    """
+    pattern, equals, scheme = text.rpartition("=")
+    if not (pattern and equals and scheme):
+        raise BadInputError(
+            f"{text!r} is not PATTERN=SCHEME.", where=flag, mend="Write for example '*down_proj=ptpc_fp8'."
+        )
+    return pattern.strip(), scheme.strip()
+
+
+def parse_algorithms(text: str | None) -> tuple[str, ...] | None:
+    """Return the algorithms of `awq,smoothquant`; `none` is none, None leaves the choice open."""
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    return () if names == ["none"] else tuple(names)

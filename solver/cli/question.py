@@ -1,0 +1,100 @@
+"""The flags of `solve` as typed, and the request that they make."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from solver.cli.options import parse_algorithms, parse_layer
+from solver.errors import BadInputError
+from solver.plan.request import Calibration, PlanRequest
+from solver.units import parse_size
+
+
+@dataclass(frozen=True)
+class Question:
+    """What was typed, before it is understood; None was not typed."""
+
+    model: str | None
+    budget: str | None
+    budget_scope: str
+    hardware: str | None
+    backend: str | None
+    context: str | None
+    concurrency: int
+    tensor_parallel: int
+    kv: str | None
+    algorithm: str | None
+    exclude: tuple[str, ...]
+    layers: tuple[str, ...]
+    allow_emulated: bool
+    priority: str | None
+    calib_dataset: str
+    num_calib_data: int
+    seq_len: int
+    evaluation_intent: str
+    seed: int
+    time_limit: float
+    revision: str | None
+    trust_remote_code: bool
+
+    def document(self) -> dict[str, Any]:
+        """Return the flags as JSON, for an error about them."""
+        return asdict(self)
+
+
+def parse_tokens(text: str) -> int:
+    """Return tokens of `8192` or `8k` (1k is 1024).
+
+    Raises
+    ------
+    BadInputError
+        If the text is neither.
+
+    """
+    number = text.strip().lower()
+    scale = 1024 if number.endswith("k") else 1
+    digits = number.removesuffix("k")
+    if not digits.isdecimal() or int(digits) == 0:
+        raise BadInputError(
+            f"{text!r} is no number of tokens.", where="--context", mend="Write for example 8192 or 8k."
+        )
+    return int(digits) * scale
+
+
+def to_request(question: Question, model: str, hardware: str) -> PlanRequest:
+    """Return the request of a question whose model and hardware are settled.
+
+    Raises
+    ------
+    BadInputError
+        If a size, a pattern or a data set cannot be read.
+
+    """
+    if question.time_limit <= 0:
+        raise BadInputError("a limit of 0 s leaves no time.", where="--time-limit", mend="Allow some seconds.")
+    return PlanRequest.model_validate(
+        {
+            "model": model,
+            "hardware": hardware,
+            "budget_bytes": None if question.budget is None else parse_size(question.budget),
+            "budget_scope": question.budget_scope,
+            "backend": question.backend,
+            "context": None if question.context is None else parse_tokens(question.context),
+            "concurrency": question.concurrency,
+            "tensor_parallel": question.tensor_parallel,
+            "kv_cache_scheme": question.kv,
+            "algorithms": parse_algorithms(question.algorithm),
+            "exclude": question.exclude,
+            "layers": dict(parse_layer(text) for text in question.layers),
+            "allow_emulated": question.allow_emulated,
+            "priority": question.priority or "accuracy",
+            "calibration": Calibration(
+                dataset=question.calib_dataset,
+                num_calib_data=question.num_calib_data,
+                seq_len=question.seq_len,
+            ),
+            "evaluation_intent": question.evaluation_intent,
+            "trust_remote_code": question.trust_remote_code,
+            "seed": question.seed,
+            "time_limit": question.time_limit,
+        }
+    )

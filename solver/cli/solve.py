@@ -1,0 +1,128 @@
+"""`solve`: from a model, a budget and an accelerator to a plan."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from solver.cli.options import ProfilesOption, RevisionOption, TrustOption
+from solver.version import __version__
+
+
+class Scope(StrEnum):
+    """What the budget bounds."""
+
+    total = "total"
+    weights = "weights"
+
+
+class Kv(StrEnum):
+    """Schemes of the KV cache."""
+
+    none = "none"
+    fp8 = "fp8"
+
+
+class Priority(StrEnum):
+    """Which alternative is recommended."""
+
+    accuracy = "accuracy"
+    size = "size"
+    speed = "speed"
+
+
+class Intent(StrEnum):
+    """How much Quark evaluates."""
+
+    none = "none"
+    smoke = "smoke"
+    full = "full"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"quant-plan-solver {__version__}")
+        raise typer.Exit
+
+
+def solve(
+    ctx: typer.Context,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Bundled model, hub id, checkpoint's folder, config.json or model_analysis.json; by default "
+            "./model_analysis.json. May stand first, without --model."
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Bytes of one device, 40GB or 40GiB; by default what the device has.")
+    ] = None,
+    budget_scope: Annotated[
+        Scope, typer.Option(help="Bound everything on the device, or weights alone.")
+    ] = Scope.total,
+    hardware: Annotated[str | None, typer.Option(help="Accelerator; by default that of ./env_context.json.")] = None,
+    backend: Annotated[str | None, typer.Option(help="Serving stack; by default the hardware's own.")] = None,
+    context: Annotated[str | None, typer.Option(help="Tokens of a sequence, 8192 or 8k.")] = None,
+    concurrency: Annotated[int, typer.Option(help="Sequences in service at once.", min=1)] = 1,
+    tp: Annotated[int, typer.Option(help="Devices that share each layer.", min=1)] = 1,
+    kv: Annotated[Kv | None, typer.Option(help="KV cache; by default the planner chooses.")] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option(help="One or more, awq,smoothquant, or none; by default the planner chooses."),
+    ] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="Pattern of layers to leave native; repeatable.")] = None,
+    layer: Annotated[list[str] | None, typer.Option(help="PATTERN=SCHEME to insist on; repeatable.")] = None,
+    allow_emulated: Annotated[
+        bool,
+        typer.Option("--allow-emulated", help="Allow schemes that the stack only emulates: no speed-up."),
+    ] = False,
+    priority: Annotated[Priority | None, typer.Option(help="Which alternative to recommend.")] = None,
+    calib_dataset: Annotated[str, typer.Option(help="What Quark calibrates on.")] = "pileval",
+    num_calib_data: Annotated[int, typer.Option(help="Calibration samples.", min=1)] = 128,
+    seq_len: Annotated[int, typer.Option(help="Tokens of a calibration sample.", min=1)] = 512,
+    evaluation_intent: Annotated[Intent, typer.Option(help="How much Quark evaluates.")] = Intent.smoke,
+    choose: Annotated[int | None, typer.Option(help="Number of the alternative to take.", min=1)] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Confirm without asking.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Plan to write [./quant_plan.json].")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the solver.", min=0)] = 0,
+    time_limit: Annotated[float, typer.Option(help="Deterministic seconds for each solve.", min=0.0)] = 30.0,
+    revision: RevisionOption = None,
+    trust_remote_code: TrustOption = False,
+    profiles: ProfilesOption = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Plan how to quantize a model with AMD Quark under a memory budget."""
+    if ctx.invoked_subcommand is not None:
+        return
+    from solver.cli.question import Question
+    from solver.cli.session import Session
+
+    question = Question(
+        model=model,
+        budget=budget,
+        budget_scope=budget_scope.value,
+        hardware=hardware,
+        backend=backend,
+        context=context,
+        concurrency=concurrency,
+        tensor_parallel=tp,
+        kv=None if kv is None else kv.value,
+        algorithm=algorithm,
+        exclude=tuple(exclude or ()),
+        layers=tuple(layer or ()),
+        allow_emulated=allow_emulated,
+        priority=None if priority is None else priority.value,
+        calib_dataset=calib_dataset,
+        num_calib_data=num_calib_data,
+        seq_len=seq_len,
+        evaluation_intent=evaluation_intent.value,
+        seed=seed,
+        time_limit=time_limit,
+        revision=revision,
+        trust_remote_code=trust_remote_code,
+    )
+    Session(question, profiles=profiles, choose=choose, yes=yes, output=output, as_json=as_json).run()

@@ -1,0 +1,1 @@
+"""Bytes and time of a plan in service."""

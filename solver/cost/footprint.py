@@ -1,0 +1,54 @@
+"""The bill of a plan: bytes on one device, part by part."""
+
+from dataclasses import dataclass
+
+from solver.cost.activations import activation_bytes
+from solver.cost.kv_cache import cache_bytes
+from solver.intake.inventory import Inventory
+from solver.rules.service import Service
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Bytes on one device in service; the parts add up to the total, to the last byte."""
+
+    weights_bytes: int
+    kv_cache_bytes: int
+    activation_bytes: int
+    runtime_bytes: int
+    runtime_low_bytes: int
+    runtime_high_bytes: int
+
+    @property
+    def total_bytes(self) -> int:
+        """Sum of the four parts."""
+        return self.weights_bytes + self.kv_cache_bytes + self.activation_bytes + self.runtime_bytes
+
+
+def footprint(weights_bytes: int, service: Service, inventory: Inventory, *, kv_fp8: bool) -> Footprint:
+    """Return the bill of a plan whose weights take `weights_bytes` on one device.
+
+    Runtime is what the stack takes beside torch's own tensors: device context, communication, captured graphs.
+    """
+    backend = service.backend
+    non_torch = backend.non_torch["single" if service.tensor_parallel == 1 else "parallel"]
+    return Footprint(
+        weights_bytes=weights_bytes,
+        kv_cache_bytes=cache_bytes(service, inventory, fp8=kv_fp8),
+        activation_bytes=activation_bytes(service, inventory),
+        runtime_bytes=int(non_torch.value + backend.graphs.value),
+        runtime_low_bytes=int(non_torch.low + backend.graphs.low),
+        runtime_high_bytes=int(non_torch.high + backend.graphs.high),
+    )
+
+
+def decode_seconds(read_bytes: int, kv_bytes: int, service: Service) -> float | None:
+    """Return the time of one decoding step, in seconds, by the bytes that it moves.
+
+    Every sequence gains one token in a step. None if the device's bandwidth is not known. It is a roofline
+    estimate: bandwidth times the share of it that stacks reach.
+    """
+    bandwidth = service.hardware.bandwidth
+    if bandwidth is None:
+        return None
+    return (read_bytes + kv_bytes) / (bandwidth.value * service.backend.bandwidth_fraction.value)

@@ -1,0 +1,48 @@
+"""Bytes of weights: of each layer under each scheme, and of everything that stays native."""
+
+from fractions import Fraction
+
+from solver.catalog.roles import Role
+from solver.catalog.scheme import Scheme
+from solver.intake.inventory import Inventory, LayerFamily
+from solver.rules.service import Service, served_dtype_bytes, shard_shape
+from solver.units import ceil_div
+
+
+def layer_bytes(family: LayerFamily, scheme: Scheme | None, role: Role, service: Service, inventory: Inventory) -> int:
+    """Return the bytes that one layer takes on one device; `scheme` None means native.
+
+    A tied layer that stays native takes none: its weight is the embedding's.
+    """
+    inputs, outputs = shard_shape(family, role, service, inventory)
+    dtype_bytes = served_dtype_bytes(inventory)
+    if scheme is None or role.name in service.backend.dequantized_roles:
+        return 0 if family.tied and scheme is None else inputs * outputs * dtype_bytes
+    return scheme.size_bytes(inputs, outputs, dtype_bytes)
+
+
+def other_bytes(service: Service, inventory: Inventory) -> int:
+    """Return the bytes on one device of all parameters outside the layers.
+
+    Embeddings are cut by vocabulary; norms, biases, routers and vision towers are replicated.
+    """
+    dtype_bytes = served_dtype_bytes(inventory)
+    return sum(
+        (ceil_div(group.elements, service.tensor_parallel) if group.part == "embedding" else group.elements)
+        * dtype_bytes
+        for group in inventory.others
+    )
+
+
+def read_share(role: Role, service: Service, inventory: Inventory) -> Fraction:
+    """Return the part of a weight that one decoding step reads.
+
+    Of E experts with k for each token, a step of n tokens reads E * (1 - (1 - k/E)^n) on average, if routing
+    is uniform and independent.
+    """
+    if role.decode_share == "never":
+        return Fraction(0)
+    if role.decode_share == "always" or inventory.moe is None:
+        return Fraction(1)
+    idle = 1 - Fraction(inventory.moe.experts_per_token, inventory.moe.experts)
+    return (1 - idle**service.concurrency).limit_denominator(10**6)

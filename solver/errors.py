@@ -1,0 +1,93 @@
+"""The errors that a user can cause, each with its exit code.
+
+Every one says what happened, where, and how to mend it. Anything else that escapes is a bug (exit code 101).
+"""
+
+from typing import Any, ClassVar
+
+EXIT_BUG = 101
+"""Exit code of an unexpected exception: a defect of this program, never of its input."""
+
+
+class PlannerError(Exception):
+    """Base of all errors that end in one clear message instead of a traceback."""
+
+    exit_code: ClassVar[int] = 2
+    kind: ClassVar[str] = "bad_input"
+
+    def __init__(self, what: str, *, where: str | None = None, mend: str | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.mend = mend
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (f"{self.where}: {self.what}" if self.where else self.what, self.mend) if part)
+
+    def document(self) -> dict[str, Any]:
+        """Return the error as the `error` object of a JSON answer."""
+        return {
+            "kind": self.kind,
+            "exit_code": self.exit_code,
+            "message": self.what,
+            "where": self.where,
+            "mend": self.mend,
+        }
+
+
+class BadInputError(PlannerError):
+    """A flag, a file or a name that cannot be used as given."""
+
+
+class UnknownNameError(BadInputError):
+    """A name that no catalogue entry carries; answers with the nearest known ones."""
+
+    def __init__(self, kind: str, name: str, nearest: list[str], *, listing: str) -> None:
+        hint = f"Did you mean {', '.join(nearest)}? " if nearest else ""
+        super().__init__(f"unknown {kind} {name!r}.", mend=f"{hint}`{listing}` lists all of them.")
+        self.nearest = nearest
+
+
+class NoAnswerError(PlannerError):
+    """The question is well put and has no answer."""
+
+    exit_code = 1
+    kind = "no_answer"
+
+
+class InfeasibleError(NoAnswerError):
+    """No plan keeps the budget; carries the least footprint that exists."""
+
+    kind = "infeasible"
+
+    def __init__(self, what: str, *, least_footprint_bytes: int, mend: str) -> None:
+        super().__init__(what, mend=mend)
+        self.least_footprint_bytes = least_footprint_bytes
+
+    def document(self) -> dict[str, Any]:
+        """Return the error as JSON, with the least footprint in bytes per device."""
+        return super().document() | {"least_footprint_bytes": self.least_footprint_bytes}
+
+
+class DeclinedError(NoAnswerError):
+    """The user said no, or did not say yes."""
+
+    kind = "declined"
+
+
+class LimitReachedError(PlannerError):
+    """The time limit ended the search before it had a plan."""
+
+    exit_code = 3
+    kind = "limit_reached"
+
+
+class MissingError(PlannerError):
+    """A tool, a file or the network that is needed is not there."""
+
+    exit_code = 4
+    kind = "missing"
+
+
+class VerificationError(Exception):
+    """A result failed its own re-check in exact integers: a defect of this program (exit code 101)."""

@@ -1,0 +1,1 @@
+"""Commands and scripts that carry a confirmed plan out."""

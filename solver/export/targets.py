@@ -1,0 +1,41 @@
+"""All targets of `solve export`, and the one gate before them: only confirmed plans leave."""
+
+from collections.abc import Callable
+
+from solver.errors import BadInputError, DeclinedError
+from solver.export import quantize_quark, quark_cli, quark_python
+from solver.export.options import ExportOptions, refuse_unknown
+from solver.plan.document import QuantPlan
+
+TARGETS: dict[str, Callable[[QuantPlan, ExportOptions], str]] = {
+    "quark-cli": quark_cli.export,
+    "quantize-quark": quantize_quark.export,
+    "quark-python": quark_python.export,
+}
+_SUPPORTED = {
+    "quark-cli": quark_cli.SUPPORTED,
+    "quantize-quark": quantize_quark.SUPPORTED,
+    "quark-python": quark_python.SUPPORTED,
+}
+
+
+def export_plan(plan: QuantPlan, target: str, options: ExportOptions, *, draft: bool = False) -> str:
+    """Return what carries a plan out, as text.
+
+    Raises
+    ------
+    DeclinedError
+        If the plan is not confirmed and `draft` is not set.
+    BadInputError
+        If the target is unknown, or cannot express the plan or an option; the target that can is named.
+
+    """
+    if target not in TARGETS:
+        raise BadInputError(f"unknown target {target!r}.", where="--to", mend=f"There are {', '.join(TARGETS)}.")
+    if plan.requires_confirmation and not draft:
+        raise DeclinedError(
+            "the plan was rejected." if plan.rejected else "the plan is not confirmed.",
+            mend="`solve confirm quant_plan.json` confirms it; `--draft` shows the command all the same.",
+        )
+    refuse_unknown(target, options.asked(), _SUPPORTED)
+    return TARGETS[target](plan, options)

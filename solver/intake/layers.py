@@ -1,0 +1,138 @@
+"""From the modules of a meta model to layer families, named as Quark's patterns will see them."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from solver.catalog.roles import Roles
+from solver.intake.inventory import LayerFamily, ParameterGroup, to_ranges
+
+_INDEX = re.compile(r"(?<=\.)\d+(?=\.|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLayer:
+    """One matrix as found: its path with `{expert}` set already, its shape, and the tensors it is made of."""
+
+    path: str
+    in_features: int
+    out_features: int
+    parameters: tuple[str, ...]
+    experts: int = 0
+    bias: bool = False
+    quantizable: bool = True
+    tied: bool = False
+
+
+def family_name(path: str) -> tuple[str, int | None]:
+    """Return a path with `{block}` for its first index, and that index: `model.layers.3.mlp` -> 3."""
+    match = _INDEX.search(path)
+    if match is None:
+        return path, None
+    return f"{path[: match.start()]}{{block}}{path[match.end() :]}", int(match.group())
+
+
+def _fused_experts(path: str, module: Any) -> Iterator[FoundLayer]:
+    """Yield what Quark makes of fused 3-D expert parameters.
+
+    Quark replaces every experts module that transformers decorates (`is_transposed` is set by the decorator):
+    each expert becomes linears `gate_proj`, `up_proj` and `down_proj`; interleaved gate and up (gpt_oss) stay one
+    `gate_up_proj`. Undecorated ones (llama4) stay as they are: native, unseen by Quark.
+    """
+    replaced = hasattr(module, "is_transposed")
+    # Undecorated experts are stored (experts, in, out), as llama4 has them.
+    transposed = getattr(module, "is_transposed", True)
+    interleaved = not getattr(module, "is_concatenated", True)
+    has_bias = bool(getattr(module, "has_bias", False))
+    for name, parameter in module.named_parameters(recurse=False):
+        if parameter.dim() != 3 or not name.endswith("_proj"):
+            continue
+        experts, rows, columns = parameter.shape
+        out_features, in_features = (columns, rows) if transposed else (rows, columns)
+        split = name == "gate_up_proj" and replaced and not interleaved
+        for number, leaf in enumerate(("gate_proj", "up_proj") if split else (name,)):
+            yield FoundLayer(
+                path=f"{path}.{{expert}}.{leaf}" if replaced else f"{path}.{leaf}",
+                in_features=in_features,
+                out_features=out_features // 2 if split else out_features,
+                parameters=(f"{path}.{name}",) if number == 0 else (),
+                experts=experts,
+                bias=has_bias,
+                quantizable=replaced,
+            )
+
+
+def find_layers(model: Any) -> list[FoundLayer]:
+    """Return all matrices of a meta model that are or become linear layers, in module order."""
+    import torch
+
+    embeddings = {id(module.weight) for module in model.modules() if isinstance(module, torch.nn.Embedding)}
+    found: list[FoundLayer] = []
+    for path, module in model.named_modules():
+        if isinstance(module, torch.nn.Linear):
+            found.append(
+                FoundLayer(
+                    path=path,
+                    in_features=module.in_features,
+                    out_features=module.out_features,
+                    parameters=(f"{path}.weight",),
+                    bias=module.bias is not None,
+                    tied=id(module.weight) in embeddings,
+                )
+            )
+        elif path.rsplit(".", 1)[-1] == "experts":
+            found.extend(_fused_experts(path, module))
+    return found
+
+
+def to_families(found: list[FoundLayer], roles: Roles) -> tuple[LayerFamily, ...]:
+    """Return layers grouped by name, shape and kind, in order of first appearance."""
+    blocks: dict[LayerFamily, list[int]] = defaultdict(list)
+    for layer in found:
+        name, block = family_name(layer.path)
+        family = LayerFamily(
+            name=name,
+            role=roles.of(name).name,
+            in_features=layer.in_features,
+            out_features=layer.out_features,
+            experts=layer.experts,
+            bias=layer.bias,
+            quantizable=layer.quantizable,
+            tied=layer.tied,
+        )
+        blocks[family].extend([] if block is None else [block])
+    return tuple(family.model_copy(update={"blocks": to_ranges(indices)}) for family, indices in blocks.items())
+
+
+def _part_of(name: str, roles: Roles) -> str:
+    kind = roles.of(name.rsplit(".", 1)[0]).kind
+    leaf = name.rsplit(".", 1)[-1]
+    if kind == "vision":
+        return "vision"
+    if kind in {"embedding", "head"}:
+        return "embedding"
+    if "norm" in name.lower():
+        return "norm"
+    if kind == "router":
+        return "router"
+    if leaf.endswith("bias"):
+        return "bias"
+    return "other"
+
+
+def other_parameters(model: Any, found: list[FoundLayer], roles: Roles) -> tuple[ParameterGroup, ...]:
+    """Return the parameters that no layer holds, by part; shared ones count once."""
+    in_layers = {name for layer in found for name in layer.parameters}
+    elements: dict[str, int] = defaultdict(int)
+    tensors: dict[str, int] = defaultdict(int)
+    for name, parameter in model.named_parameters():
+        if name not in in_layers:
+            part = _part_of(name, roles)
+            elements[part] += parameter.numel()
+            tensors[part] += 1
+    return tuple(
+        ParameterGroup.model_validate({"part": part, "elements": elements[part], "tensors": tensors[part]})
+        for part in sorted(elements)
+    )

@@ -1,0 +1,119 @@
+"""Builds a model on torch's meta device: all its modules and shapes, none of its weights.
+
+This is the only module that imports torch and transformers.
+"""
+
+import json
+import tempfile
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from solver.errors import BadInputError, MissingError
+from solver.intake.source import ModelSource
+
+_NOT_FOR_META = ("quantization_config", "_attn_implementation", "attn_implementation")
+"""Configuration keys that would make transformers ask for kernels or quantizers."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetaModel:
+    """A model on the meta device, its configuration object and the transformers version that built it."""
+
+    model: Any
+    config: Any
+    transformers_version: str
+
+    @property
+    def text_config(self) -> Any:
+        """The configuration of the language model: the whole one, or its text part."""
+        return self.config.get_text_config()
+
+
+def _quiet_transformers() -> Any:
+    try:
+        import transformers
+        from transformers.utils import logging
+    except ImportError as error:
+        raise MissingError(
+            f"transformers or torch cannot be imported ({error}).",
+            where="intake",
+            mend="`pip install torch transformers`, or plan from a finished model_analysis.json.",
+        ) from error
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    return transformers
+
+
+def _config_object(source: ModelSource, *, trust_remote_code: bool) -> Any:
+    transformers = _quiet_transformers()
+    content = {key: value for key, value in source.config.items() if key not in _NOT_FOR_META}
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "config.json").write_text(json.dumps(content), encoding="utf-8")
+        # Remote code lies beside the real file, and runs only when the user said so.
+        location = str(source.folder) if trust_remote_code and source.folder else folder
+        try:
+            return transformers.AutoConfig.from_pretrained(location, trust_remote_code=trust_remote_code)
+        except Exception as error:
+            raise _unreadable(source, str(error).replace(folder, source.name)) from error
+
+
+def _unreadable(source: ModelSource, reason: str) -> BadInputError:
+    model_type = source.config.get("model_type")
+    # The first sentence says why; the rest is advice for people who call transformers themselves.
+    reason = " ".join(reason.split()).split(". ")[0].rstrip(".")[:300]
+    if model_type is None:
+        mend = "The file has no `model_type`; is it the config.json of a Hugging Face language model?"
+    elif "auto_map" in source.config or "custom code" in reason:
+        mend = (
+            f"transformers has no own code for model type {model_type!r}. `--trust-remote-code` runs the code in "
+            "the model's folder on this machine: read it first."
+        )
+    else:
+        mend = f"Is the installed transformers recent enough for model type {model_type!r}?"
+    return BadInputError(f"transformers cannot build this model: {reason}.", where=source.name, mend=mend)
+
+
+def _model_class(transformers: Any, config: Any) -> Any:
+    """Return the class that `architectures` names, or the one an Auto class would choose.
+
+    The Auto classes alone are no guide: AutoModelForCausalLM drops the vision part of some models silently.
+    """
+    for name in getattr(config, "architectures", None) or ():
+        found = getattr(transformers, name, None)
+        if isinstance(config, getattr(found, "config_class", None) or ()):
+            return found
+    for auto in (transformers.AutoModelForCausalLM, transformers.AutoModelForImageTextToText):
+        if type(config) in auto._model_mapping:
+            return auto._model_mapping[type(config)]
+    return None
+
+
+def build_on_meta(source: ModelSource, *, trust_remote_code: bool = False) -> MetaModel:
+    """Return the model that a configuration describes, with parameters of shape only.
+
+    Raises
+    ------
+    BadInputError
+        If transformers cannot read the configuration or build the model from it.
+    MissingError
+        If torch or transformers is not installed.
+
+    """
+    transformers = _quiet_transformers()
+    import torch
+
+    config = _config_object(source, trust_remote_code=trust_remote_code)
+    chosen = _model_class(transformers, config)
+    try:
+        with warnings.catch_warnings(), torch.device("meta"):
+            warnings.simplefilter("ignore")
+            if chosen is not None:
+                model = chosen._from_config(config, attn_implementation="eager")
+            else:
+                model = transformers.AutoModelForCausalLM.from_config(
+                    config, trust_remote_code=trust_remote_code, attn_implementation="eager"
+                )
+    except Exception as error:
+        raise _unreadable(source, str(error)) from error
+    return MetaModel(model, config, transformers.__version__)

@@ -1,0 +1,124 @@
+"""Finds the configuration of a model: bundled zoo, file, folder, hub cache or hub."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from solver.catalog import Catalog
+from solver.errors import BadInputError, MissingError
+
+CONFIG_NAME = "config.json"
+SIDE_QUANT_CONFIG = "hf_quant_config.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """A configuration and where it came from.
+
+    `folder` is where the checkpoint's other files would lie, None for the bundled zoo.
+    """
+
+    name: str
+    kind: str
+    config: dict[str, Any]
+    folder: Path | None = None
+    revision: str | None = None
+
+    @property
+    def config_sha256(self) -> str:
+        """Hash of the configuration in canonical JSON."""
+        text = json.dumps(self.config, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    mend = "A model configuration is the config.json of a Hugging Face checkpoint."
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise BadInputError(f"not valid JSON: {error}.", where=str(path), mend=mend) from error
+    except OSError as error:
+        raise BadInputError(f"cannot be read: {error.strerror}.", where=str(path)) from error
+    if not isinstance(config, dict):
+        raise BadInputError("holds no JSON object.", where=str(path), mend=mend)
+    return config
+
+
+def _from_path(path: Path) -> ModelSource:
+    file = path / CONFIG_NAME if path.is_dir() else path
+    if not file.is_file():
+        raise BadInputError(
+            f"the folder has no {CONFIG_NAME}.",
+            where=str(path),
+            mend="Name a checkpoint's folder or its config.json.",
+        )
+    return ModelSource(str(path.resolve()), "folder" if path.is_dir() else "file", _read_config(file), file.parent)
+
+
+def _from_hub(name: str, revision: str | None, nearest: list[str], *, local_only: bool) -> ModelSource:
+    # Imported here: it takes a tenth of a second, and reads HF_HOME, HF_HUB_OFFLINE and HF_TOKEN itself.
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled
+    from huggingface_hub.utils import logging
+
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    try:
+        try:
+            cached = hf_hub_download(name, CONFIG_NAME, revision=revision, local_files_only=True)
+        except LocalEntryNotFoundError:
+            if local_only:
+                raise
+            cached = hf_hub_download(name, CONFIG_NAME, revision=revision)
+        path = Path(cached)
+    except HFValidationError:
+        raise BadInputError(
+            f"{name!r} is neither a file, a folder, a bundled model nor a hub id.",
+            where="--model",
+            mend="`solve profiles list models` lists the bundled ones.",
+        ) from None
+    except (LocalEntryNotFoundError, OfflineModeIsEnabled, OSError) as error:
+        raise MissingError(
+            f"{name} is not bundled, not in the local hub cache, and the hub gave no {CONFIG_NAME} "
+            f"({type(error).__name__}).",
+            where="--model",
+            mend=(f"Did you mean {', '.join(nearest)}? " if nearest else "")
+            + "Name a local folder or config.json, or one of `solve profiles list models`.",
+        ) from error
+    # The cache lays files out as snapshots/<commit>/<file>.
+    return ModelSource(name, "hub", _read_config(path), path.parent, revision=path.parent.name)
+
+
+def find_source(model: str, catalog: Catalog, *, revision: str | None = None, local_only: bool = False) -> ModelSource:
+    """Return the configuration that `model` names.
+
+    Parameters
+    ----------
+    model
+        A config.json, a checkpoint's folder, the name of a bundled model, or a hub id. Existing paths win,
+        then bundled models (unless a revision is asked for), then the hub, its local cache first.
+    revision
+        Branch, tag or commit of a hub model.
+    local_only
+        Whether to stay off the network.
+
+    Raises
+    ------
+    BadInputError
+        If a path holds no readable configuration, or the name can name nothing.
+    MissingError
+        If the hub id is not at hand and the hub cannot be reached.
+
+    """
+    path = Path(model).expanduser()
+    if path.exists():
+        return _from_path(path)
+    bundled = catalog.models.find(model) if revision is None else None
+    if bundled is not None:
+        return ModelSource(bundled.name, "zoo", bundled.config)
+    if model.endswith(".json") or model.startswith((".", "/", "~")):
+        raise BadInputError("there is no such file or folder.", where=model)
+    if "/" not in model:
+        catalog.models.get(model)
+    return _from_hub(model, revision, catalog.models.nearest(model), local_only=local_only)

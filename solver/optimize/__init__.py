@@ -1,0 +1,1 @@
+"""Units and options to proven plans: the only part that imports OR-Tools."""

@@ -1,0 +1,127 @@
+"""From units and rules to a problem in integers."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from solver.catalog import NATIVE, Catalog
+from solver.catalog.scheme import Scheme
+from solver.cost.footprint import footprint
+from solver.cost.weights import layer_bytes, other_bytes, read_share
+from solver.intake.inventory import Inventory, LayerFamily
+from solver.optimize.problem import RISK_STEPS_PER_NAT, Option, Problem, UnitClass, Vector
+from solver.risk.model import RiskModel
+from solver.rules.service import Service
+from solver.rules.settings import Settings
+from solver.rules.units import Member, Partition, Unit, tie
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Prices layers under schemes; pure, so that equal layers cost the same everywhere."""
+
+    catalog: Catalog
+    inventory: Inventory
+    service: Service
+    risk: RiskModel
+
+    def _vector(self, member: Member, scheme: Scheme | None, settings: Settings) -> tuple[int, float, Fraction]:
+        role = self.catalog.roles.named(member.family.role)
+        size = layer_bytes(member.family, scheme, role, self.service, self.inventory)
+        # A tied head takes no bytes of its own, but a decoding step reads the embedding in its place.
+        stored = size or member.family.weight_elements * self.inventory.dtype_bytes // self.service.tensor_parallel
+        read = stored * read_share(role, self.service, self.inventory)
+        loss = 0.0
+        if scheme is not None:
+            noise = self.risk.noise(scheme, member.family.role, settings.algorithms)
+            loss = self.risk.sensitivity(member.family, member.block) * noise
+        return size * member.layers, loss * member.layers, read * member.layers
+
+    def of(self, members: Sequence[Member], scheme: Scheme | None, settings: Settings) -> Vector:
+        """Return bytes, risk steps and bytes read of layers that share a scheme (None is native)."""
+        vectors = [self._vector(member, scheme, settings) for member in members]
+        return (
+            sum(vector[0] for vector in vectors),
+            round(RISK_STEPS_PER_NAT * sum(vector[1] for vector in vectors)),
+            round(sum((vector[2] for vector in vectors), Fraction(0))),
+        )
+
+
+AllowedSchemes = Mapping[Unit, tuple[str, ...]]
+"""Schemes that each unit may have, `native` among them unless the user pinned another."""
+
+
+def _options(unit: Unit, allowed: Sequence[str], costs: Costs, settings: Settings) -> tuple[Option, ...]:
+    broken = {family for algorithm in settings.algorithms for family in algorithm.breaks}
+    options = []
+    for name in allowed:
+        scheme = None if name == NATIVE else costs.catalog.schemes.get(name)
+        if scheme is None or scheme.family not in broken:
+            options.append(Option(name, *costs.of(unit.members, scheme, settings)))
+    return without_dominated(options)
+
+
+def without_dominated(options: Sequence[Option]) -> tuple[Option, ...]:
+    """Return the options that no other is at least as good as in bytes, risk and bytes read.
+
+    Of options with equal costs the first stays. Ordered by bytes, then risk: the order of all tie-breaks.
+    """
+    kept: list[Option] = []
+    for option in sorted(options, key=lambda option: (*option.vector, option.scheme)):
+        if not any(all(map(int.__le__, other.vector, option.vector)) for other in kept):
+            kept.append(option)
+    return tuple(kept)
+
+
+def _classes(units: Sequence[Unit], allowed: AllowedSchemes, costs: Costs, settings: Settings) -> tuple[UnitClass, ...]:
+    priced: dict[tuple[tuple[tuple[LayerFamily, float], ...], tuple[str, ...]], tuple[Option, ...]] = {}
+    by_options: dict[tuple[str, tuple[Option, ...]], list[Unit]] = defaultdict(list)
+    for unit in units:
+        key = tuple((member.family, costs.risk.sensitivity(member.family, member.block)) for member in unit.members)
+        choice = (key, allowed[unit])
+        if choice not in priced:
+            priced[choice] = _options(unit, allowed[unit], costs, settings)
+        names = ",".join(sorted({member.family.name for member in unit.members}))
+        by_options[names, priced[choice]].append(unit)
+    return tuple(
+        UnitClass(tuple(sorted(members, key=lambda unit: unit.first_block)), options)
+        for (_, options), members in by_options.items()
+    )
+
+
+def build_problem(
+    partition: Partition,
+    allowed: AllowedSchemes,
+    settings: Settings,
+    costs: Costs,
+    kv_patterns: Sequence[str],
+) -> Problem:
+    """Return the problem of one row of settings.
+
+    An fp8 KV cache ties all layers that feed it into one unit, which may only have what all of them may.
+    """
+    units = partition.units
+    choices = dict(allowed)
+    if settings.kv_cache_scheme is not None:
+        units = tie(units, kv_patterns, "all layers that feed the KV cache")
+        for unit in units:
+            if unit not in choices:
+                parts = [allowed[part] for part in partition.units if set(part.members) <= set(unit.members)]
+                common = set(parts[0]).intersection(*parts[1:])
+                choices[unit] = tuple(name for name in parts[0] if name in common) or (NATIVE,)
+    kv_fp8 = settings.kv_cache_scheme is not None
+    native = costs.of(partition.native, None, settings)
+    kv_risk = costs.risk.kv_risk(costs.service.context) if kv_fp8 else 0.0
+    bill = footprint(0, costs.service, costs.inventory, kv_fp8=kv_fp8)
+    return Problem(
+        settings=settings,
+        classes=_classes(units, choices, costs, settings),
+        fixed=(
+            native[0] + other_bytes(costs.service, costs.inventory),
+            round(RISK_STEPS_PER_NAT * kv_risk),
+            native[2],
+        ),
+        kv_cache_bytes=bill.kv_cache_bytes,
+        overhead_bytes=bill.activation_bytes + bill.runtime_bytes,
+    )

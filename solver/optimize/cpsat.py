@@ -1,0 +1,125 @@
+"""The only place that talks to CP-SAT: counts of units by option, one objective, some limits."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, gcd
+from typing import Literal
+
+from ortools.sat.python import cp_model
+
+from solver.errors import LimitReachedError
+from solver.optimize.problem import Counts, Problem, Proof
+
+Objective = Literal["bytes", "risk", "read"]
+OBJECTIVES: tuple[Objective, ...] = ("bytes", "risk", "read")
+
+_BOUND_GUARD = 1e-6
+_FLOAT_EXACT = 2**53
+"""The solver reports objectives as floats: a row may not sum beyond what they hold exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class SolverSettings:
+    """What makes a run repeatable: one worker, a seed and deterministic time."""
+
+    seed: int = 0
+    deterministic_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The best counts found for one objective, and how far that is proven."""
+
+    counts: Counts
+    proof: Proof
+
+
+def _coefficients(problem: Problem, axis: int) -> list[list[int]]:
+    return [[option.vector[axis] for option in unit_class.options] for unit_class in problem.classes]
+
+
+def _reduced(rows: list[list[int]], classes: Sequence[int]) -> tuple[list[list[int]], int, int]:
+    """Return rows with each class's minimum subtracted and divided by the common divisor, the offset and divisor.
+
+    value = offset + divisor * reduced value, exactly.
+    """
+    offset = sum(min(row) * count for row, count in zip(rows, classes, strict=True))
+    shifted = [[value - min(row) for value in row] for row in rows]
+    divisor = gcd(*(value for row in shifted for value in row)) or 1
+    return [[value // divisor for value in row] for row in shifted], offset, divisor
+
+
+class _Model:
+    """Integer counts by class and option, with linear rows over them."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._counts = [unit_class.count for unit_class in problem.classes]
+        self.model = cp_model.CpModel()
+        self.taken = [
+            [self.model.new_int_var(0, unit_class.count, f"{number}:{option.scheme}") for option in unit_class.options]
+            for number, unit_class in enumerate(problem.classes)
+        ]
+        for variables, count in zip(self.taken, self._counts, strict=True):
+            self.model.add(sum(variables) == count)
+
+    def row(self, objective: Objective) -> tuple[cp_model.LinearExpr, int, int]:
+        """Return the reduced expression of one cost, its offset (fixed part included) and its divisor."""
+        axis = OBJECTIVES.index(objective)
+        rows, offset, divisor = _reduced(_coefficients(self._problem, axis), self._counts)
+        if sum(max(row) * count for row, count in zip(rows, self._counts, strict=True)) >= _FLOAT_EXACT:
+            raise OverflowError(f"the {objective} row sums beyond 2^53")
+        terms = [variable for variables in self.taken for variable in variables]
+        weights = [value for row in rows for value in row]
+        return cp_model.LinearExpr.weighted_sum(terms, weights), offset + self._problem.fixed[axis], divisor
+
+    def limit(self, objective: Objective, at_most: int) -> None:
+        """Add `cost <= at_most`."""
+        expression, offset, divisor = self.row(objective)
+        self.model.add(expression <= (at_most - offset) // divisor)
+
+
+def _solver(settings: SolverSettings) -> cp_model.CpSolver:
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = settings.seed
+    solver.parameters.max_deterministic_time = settings.deterministic_seconds
+    solver.parameters.relative_gap_limit = 0.0
+    solver.parameters.absolute_gap_limit = 0.0
+    # Avoids a presolve that overflows on rows like ours (google/or-tools issue 5293), and is faster on them.
+    solver.parameters.presolve_inclusion_work_limit = 0
+    return solver
+
+
+def minimize(
+    problem: Problem, objective: Objective, limits: Mapping[Objective, int], settings: SolverSettings
+) -> Answer | None:
+    """Return the counts with the least `objective` within `limits`, or None if no counts keep them.
+
+    Limits and values are exact and include the problem's fixed part; bytes are those of weights.
+
+    Raises
+    ------
+    LimitReachedError
+        If the time limit ended the search before it had an answer.
+
+    """
+    model = _Model(problem)
+    for name, at_most in limits.items():
+        model.limit(name, at_most)
+    expression, offset, divisor = model.row(objective)
+    model.model.minimize(expression)
+    solver = _solver(settings)
+    status = solver.status_name(solver.solve(model.model))
+    if status == "INFEASIBLE":
+        return None
+    if status not in {"OPTIMAL", "FEASIBLE"}:
+        raise LimitReachedError(
+            f"no plan was found within {settings.deterministic_seconds:g} s of deterministic time.",
+            mend="Allow more with `--time-limit`.",
+        )
+    counts = tuple(tuple(int(solver.value(variable)) for variable in variables) for variables in model.taken)
+    value = problem.vector(counts)[OBJECTIVES.index(objective)]
+    # Values are integers, so that a bound may be rounded up; the guard is for its being a float.
+    bound = value if status == "OPTIMAL" else offset + divisor * ceil(solver.best_objective_bound - _BOUND_GUARD)
+    return Answer(counts, Proof(status.lower(), objective, value, bound))

@@ -1,0 +1,1 @@
+"""From alternatives to a confirmed plan."""

@@ -1,0 +1,128 @@
+"""Everything that a request resolves to before anything is optimized."""
+
+from dataclasses import dataclass
+
+from solver.catalog import Catalog
+from solver.catalog.template import Template
+from solver.errors import BadInputError, MissingError
+from solver.intake.analysis import ModelAnalysis
+from solver.intake.inventory import Inventory
+from solver.optimize.problem import Budget
+from solver.plan.request import PlanRequest
+from solver.risk.model import RiskModel
+from solver.rules.service import Service
+from solver.units import format_size_both
+
+DEFAULT_CONTEXT = 8192
+PRIOR = "prior"
+
+
+@dataclass(frozen=True)
+class Context:
+    """A request with its names resolved, and the assumptions that filled its gaps."""
+
+    request: PlanRequest
+    analysis: ModelAnalysis
+    inventory: Inventory
+    catalog: Catalog
+    template: Template
+    service: Service
+    budget: Budget
+    risk: RiskModel
+    assumptions: tuple[str, ...]
+
+
+def commonest_template(model_type: str) -> Template:
+    """Return a template of the commonest patterns, for a model type that Quark has none for."""
+    return Template(
+        model_type=model_type,
+        kv_layers=("*k_proj", "*v_proj"),
+        q_layers=("*q_proj",),
+        gate_up_layers=("gate_proj", "up_proj"),
+        exclude_layers=("*lm_head",),
+        algorithms=(),
+        builtin=False,
+        source="none in amd-quark 0.13: the commonest patterns",
+    )
+
+
+def template_of(analysis: ModelAnalysis, catalog: Catalog) -> Template:
+    """Return Quark's template of the model type, or a plain one that a script can register."""
+    model_type = analysis.model.model_type
+    found = catalog.templates.find(model_type)
+    return found if found is not None and found.model_type == model_type else commonest_template(model_type)
+
+
+def _context_tokens(request: PlanRequest, inventory: Inventory, assumptions: list[str]) -> int:
+    limit = inventory.max_context
+    if request.context is not None:
+        if limit is not None and request.context > limit:
+            raise BadInputError(
+                f"the model's own limit is {limit} tokens.",
+                where=f"--context {request.context}",
+                mend=f"Ask for at most {limit}.",
+            )
+        return request.context
+    context = min(DEFAULT_CONTEXT, limit or DEFAULT_CONTEXT)
+    assumptions.append(f"context {context} tokens (--context)")
+    return context
+
+
+def _budget(request: PlanRequest, service: Service, assumptions: list[str]) -> Budget:
+    usable = service.usable_bytes
+    name = service.hardware.title
+    if request.budget_bytes is None:
+        if usable is None:
+            raise MissingError(
+                f"the memory of {name} is not known, so there is no default budget.",
+                where="--budget",
+                mend="Name a budget, for example --budget 40GB.",
+            )
+        assumptions.append(
+            f"budget {format_size_both(usable)}: {service.backend.memory_fraction.value:.0%} of what the driver of "
+            f"{name} reports (--budget)"
+        )
+        return Budget(usable, request.budget_scope)
+    if service.hardware.memory is not None and request.budget_bytes > service.hardware.memory.value:
+        raise BadInputError(
+            f"one {name} has {format_size_both(int(service.hardware.memory.value))}.",
+            where=f"--budget {request.budget_bytes} B",
+            mend="The budget is for one device: lower it, or spread the model with --tp.",
+        )
+    return Budget(request.budget_bytes, request.budget_scope)
+
+
+def resolve(request: PlanRequest, analysis: ModelAnalysis, inventory: Inventory, catalog: Catalog) -> Context:
+    """Return the request with all names looked up and all gaps filled.
+
+    Raises
+    ------
+    UnknownNameError
+        If the hardware or the backend is not in the catalogue.
+    BadInputError
+        If the context or the budget exceeds what there is, or the backend does not fit the hardware.
+
+    """
+    hardware = catalog.hardware.get(request.hardware)
+    backend = catalog.backends.get(request.backend or hardware.default_backend)
+    assumptions = list(analysis.assumptions)
+    context = _context_tokens(request, inventory, assumptions)
+    if request.backend is None:
+        assumptions.append(f"served by {backend.title} {backend.version}, the default of {hardware.title} (--backend)")
+    assumptions.append(
+        f"concurrency {request.concurrency} (--concurrency), tensor parallelism {request.tensor_parallel} (--tp)"
+    )
+    service = Service(hardware, backend, context, request.concurrency, request.tensor_parallel)
+    budget = _budget(request, service, assumptions)
+    risk = RiskModel(catalog.sensitivities.get(PRIOR), catalog.roles, inventory, analysis.model.model_type)
+    return Context(
+        request,
+        analysis,
+        inventory,
+        catalog,
+        template_of(analysis, catalog),
+        service,
+        budget,
+        risk,
+        tuple(assumptions),
+    )

@@ -1,0 +1,162 @@
+"""From a point to an alternative: patterns, numbers, and what may go wrong."""
+
+import math
+
+from solver.catalog import NATIVE
+from solver.catalog.algorithm import Algorithm
+from solver.cost.footprint import decode_seconds, footprint
+from solver.intake.analysis import Risk as RiskNote
+from solver.optimize.problem import RISK_STEPS_PER_NAT, Point
+from solver.plan.alternatives import (
+    BALANCED,
+    BETWEEN,
+    FASTEST,
+    LOWEST_RISK,
+    SIMPLEST,
+    SMALLEST,
+    Pick,
+)
+from solver.plan.assignment import Assignment, assign
+from solver.plan.choices import Choices, conditions
+from solver.plan.context import Context
+from solver.plan.document import Alternative, FootprintPart, ProofPart, RiskPart
+from solver.plan.patterns import to_patterns
+
+_REASONS = {
+    LOWEST_RISK: "least predicted loss that fits",
+    BALANCED: "most quality for each byte: the knee of the front",
+    SMALLEST: "fewest bytes of all plans",
+    FASTEST: "fewest bytes read by a decoding step",
+    SIMPLEST: "one scheme everywhere",
+    BETWEEN: "a further point of the front",
+}
+_NOTABLE_LOSS = 0.03
+_HIGH_LOSS = 0.10
+_SIGNIFICANT_DIGITS = 6
+
+
+def _rounded(value: float) -> float:
+    """Return a float with the digits that an estimate can carry."""
+    return float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
+
+
+def effective_algorithms(point: Point, assignment: Assignment, context: Context) -> tuple[Algorithm, ...]:
+    """Return the algorithms of a point that have something to do, all of them where the user named them."""
+    algorithms = point.problem.settings.algorithms
+    if context.request.algorithms is not None:
+        return algorithms
+    families = {context.catalog.schemes.get(name).family for name in assignment.quantized_elements_by_scheme}
+    return tuple(algorithm for algorithm in algorithms if families & set(algorithm.fits))
+
+
+def _loss_note(risk: RiskPart) -> list[RiskNote]:
+    if risk.delta_nll < _NOTABLE_LOSS:
+        return []
+    rise = math.expm1(risk.delta_nll)
+    return [
+        RiskNote(
+            severity="high" if risk.delta_nll >= _HIGH_LOSS else "medium",
+            message=f"the predicted rise in perplexity is {rise:.1%}",
+            recovery_hint="raise the budget, or evaluate with `--evaluation-intent full` before serving",
+        )
+    ]
+
+
+def _algorithm_notes(algorithms: tuple[Algorithm, ...], assignment: Assignment, context: Context) -> list[RiskNote]:
+    notes = []
+    families = {context.catalog.schemes.get(name).family for name in assignment.quantized_elements_by_scheme}
+    for algorithm in algorithms:
+        if algorithm.name not in context.template.algorithms:
+            notes.append(
+                RiskNote(
+                    severity="high",
+                    message=f"kept as asked: Quark 0.13 has no built-in {algorithm.name} configuration for "
+                    f"{context.template.model_type}, and stops unless one is supplied",
+                    recovery_hint="export with `--to quantize-quark --algorithm-config NAME=FILE`, or leave --algorithm out",
+                )
+            )
+        if not families & set(algorithm.fits):
+            notes.append(
+                RiskNote(
+                    severity="medium",
+                    message=f"kept as asked: {algorithm.name} is made for {', '.join(algorithm.fits)}, and this plan "
+                    f"has {', '.join(sorted(families))}: no gain is to be expected",
+                    recovery_hint="leave --algorithm out, or ask for schemes that it fits",
+                )
+            )
+    return notes
+
+
+def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alternative:
+    """Return the alternative that a picked point makes."""
+    point = pick.point
+    assignment = assign(point, choices.partition)
+    kv_fp8 = point.problem.settings.kv_cache_scheme is not None
+    patterns = to_patterns(assignment, context.template, context.catalog, choices.excludes, kv_fp8=kv_fp8)
+    algorithms = effective_algorithms(point, assignment, context)
+    bill = footprint(point.weights_bytes, context.service, context.inventory, kv_fp8=kv_fp8)
+    predicted = context.risk.banded(point.risk / RISK_STEPS_PER_NAT)
+    risk = RiskPart(
+        delta_nll=_rounded(predicted.delta_nll),
+        low=_rounded(predicted.low),
+        high=_rounded(predicted.high),
+        source=predicted.source,
+    )
+    seconds = decode_seconds(point.vector[2], point.problem.kv_cache_bytes, context.service)
+    used = [(member.family, scheme) for member, scheme in assignment.schemes.items() if scheme != NATIVE]
+    notes = [
+        *context.analysis.risks,
+        *choices.risks,
+        *_loss_note(risk),
+        *_algorithm_notes(algorithms, assignment, context),
+        *(
+            RiskNote(
+                severity="low",
+                message=f"{context.service.backend.title} needs for {condition}",
+                recovery_hint="set it where the plan is served",
+            )
+            for condition in conditions(context, list(dict.fromkeys(used)))
+        ),
+    ]
+    elements = assignment.quantized_elements_by_scheme
+    native = sum(m.layers * m.family.weight_elements for m, scheme in assignment.schemes.items() if scheme == NATIVE)
+    total = sum(elements.values()) + native
+    return Alternative(
+        id=number,
+        name=", ".join(pick.names),
+        reason="; ".join(_REASONS[name] for name in pick.names),
+        global_scheme=patterns.global_scheme,
+        kv_cache_scheme=point.problem.settings.kv_cache_scheme,
+        exclude_layers=patterns.exclude_layers,
+        layer_quant_config=patterns.layer_quant_config,
+        algorithm=",".join(algorithm.name for algorithm in algorithms) or None,
+        scheme_shares={
+            name: _rounded(count / total) for name, count in ({**elements, NATIVE: native}).items() if count
+        },
+        footprint=FootprintPart(
+            weights_bytes=bill.weights_bytes,
+            kv_cache_bytes=bill.kv_cache_bytes,
+            activation_bytes=bill.activation_bytes,
+            runtime_bytes=bill.runtime_bytes,
+            runtime_low_bytes=bill.runtime_low_bytes,
+            runtime_high_bytes=bill.runtime_high_bytes,
+            total_bytes=bill.total_bytes,
+        ),
+        risk=risk,
+        decode_seconds_per_token=None if seconds is None else _rounded(seconds),
+        proof=_proof(point),
+        risks=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _proof(point: Point) -> ProofPart:
+    proof = point.proof
+    scale = RISK_STEPS_PER_NAT if proof.objective == "risk" else 1
+    return ProofPart.model_validate(
+        {
+            "status": proof.status,
+            "objective": proof.objective,
+            "bound": proof.bound / scale,
+            "gap": _rounded(proof.gap),
+        }
+    )

@@ -1,0 +1,162 @@
+"""`quant_plan.json` and the JSON answer: Quark's contract with our additions."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from solver.intake.analysis import Risk as RiskNote
+from solver.plan.request import Calibration, EvaluationIntent
+
+SCHEMA_VERSION = 1
+
+
+class Part(BaseModel):
+    """A frozen part of a document that refuses unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FootprintPart(Part):
+    """Bytes on one device in service; the four parts add up to the total."""
+
+    weights_bytes: int
+    kv_cache_bytes: int
+    activation_bytes: int
+    runtime_bytes: int
+    runtime_low_bytes: int
+    runtime_high_bytes: int
+    total_bytes: int
+
+
+class RiskPart(Part):
+    """Predicted loss in nats per token; exp(delta_nll) - 1 is the rise in perplexity."""
+
+    delta_nll: float
+    low: float
+    high: float
+    source: str
+
+
+class ProofPart(Part):
+    """`optimal`, or a bound on the objective that nothing can beat."""
+
+    status: Literal["optimal", "feasible"]
+    objective: str
+    bound: float
+    gap: float
+
+
+class Alternative(Part):
+    """One plan that is offered."""
+
+    id: int
+    name: str
+    reason: str
+    global_scheme: str
+    kv_cache_scheme: str | None
+    exclude_layers: tuple[str, ...]
+    layer_quant_config: dict[str, str]
+    algorithm: str | None
+    scheme_shares: dict[str, float] = Field(description="share of the linear layers' weights under each scheme")
+    footprint: FootprintPart | None = Field(description="null in a draft without an inventory")
+    risk: RiskPart | None
+    decode_seconds_per_token: float | None
+    proof: ProofPart | None
+    risks: tuple[RiskNote, ...]
+
+
+class ModelPart(BaseModel):
+    """Which model a plan is for."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    model_type: str
+    analysis_ref: str
+    model_path: str
+    config_sha256: str | None = None
+    revision: str | None = None
+    trust_remote_code: bool = False
+    template_builtin: bool = True
+    elements_total: int | None = None
+    unquantized_total_bytes: int | None = None
+
+
+class ServicePart(Part):
+    """What the plan is to serve, and where."""
+
+    hardware: str
+    hardware_title: str
+    backend: str
+    backend_version: str
+    context: int
+    concurrency: int
+    tensor_parallel: int
+    budget_bytes: int
+    budget_scope: Literal["total", "weights"]
+
+
+class Provenance(Part):
+    """What produced a plan: the same of all these gives the same bytes."""
+
+    tool: str = "quant-plan-solver"
+    tool_version: str
+    profiles_sha256: str
+    ortools_version: str
+    quark_version: str
+    transformers_version: str | None
+    seed: int
+    workers: int
+    time_limit: float
+    risk_steps_per_nat: int
+
+
+class Answer(Part):
+    """What `solve --json` prints when there is an answer."""
+
+    schema_version: Literal[1] = 1
+    request: dict[str, Any]
+    model: ModelPart
+    service: ServicePart | None
+    alternatives: tuple[Alternative, ...]
+    recommended: int
+    assumptions: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    provenance: Provenance
+
+
+class ErrorAnswer(Part):
+    """What `solve --json` prints when there is none."""
+
+    schema_version: Literal[1] = 1
+    request: dict[str, Any]
+    error: dict[str, Any]
+
+
+class QuantPlan(BaseModel):
+    """One chosen plan: the fields of Quark's contract first, ours after them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: Literal[1] = 1
+    model: ModelPart
+    global_scheme: str
+    kv_cache_scheme: str | None
+    exclude_layers: tuple[str, ...]
+    layer_quant_config: dict[str, str]
+    algorithm: str | None
+    calibration: Calibration
+    evaluation_intent: EvaluationIntent
+    requires_confirmation: bool
+    rejected: bool = False
+    chosen: int | None
+    footprint: FootprintPart | None
+    risk: RiskPart | None
+    decode_seconds_per_token: float | None
+    proof: ProofPart | None
+    service: ServicePart | None
+    risks: tuple[RiskNote, ...]
+    assumptions: tuple[str, ...]
+    missing: tuple[str, ...]
+    request: dict[str, Any]
+    provenance: Provenance
+    alternatives: tuple[Alternative, ...]

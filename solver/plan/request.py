@@ -1,0 +1,75 @@
+"""What a user asks for, with every default that a plan records."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from solver.errors import BadInputError
+
+BudgetScope = Literal["total", "weights"]
+Priority = Literal["accuracy", "size", "speed"]
+EvaluationIntent = Literal["none", "smoke", "full"]
+CALIBRATION_DATASETS = (
+    "pileval",
+    "wikitext",
+    "cnn_dailymail",
+    "pileval_for_awq_benchmark",
+    "wikitext_for_gptq_benchmark",
+    "HuggingFaceH4/ultrachat_200k",
+    "ScienceQA",
+)
+"""Data sets that Quark 0.13's commands load."""
+
+
+class Calibration(BaseModel):
+    """What Quark calibrates on; the defaults are those of Quark's planning guide."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset: str = "pileval"
+    num_calib_data: int = Field(default=128, gt=0)
+    seq_len: int = Field(default=512, gt=0)
+
+    @field_validator("dataset")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        if value not in CALIBRATION_DATASETS:
+            raise BadInputError(
+                f"unknown calibration data set {value!r}.",
+                where="--calib-dataset",
+                mend=f"Quark 0.13 loads {', '.join(CALIBRATION_DATASETS)}.",
+            )
+        return value
+
+
+class PlanRequest(BaseModel):
+    """One question: which model, where it runs, what it may take, what is fixed.
+
+    `None` leaves a choice to the planner. `kv_cache_scheme` is `none`, `fp8` or open.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str
+    hardware: str
+    budget_bytes: int | None = Field(default=None, gt=0)
+    budget_scope: BudgetScope = "total"
+    backend: str | None = None
+    context: int | None = Field(default=None, gt=0)
+    concurrency: int = Field(default=1, gt=0)
+    tensor_parallel: int = Field(default=1, gt=0)
+    kv_cache_scheme: Literal["none", "fp8"] | None = None
+    algorithms: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    layers: dict[str, str] = Field(default_factory=dict)
+    allow_emulated: bool = False
+    priority: Priority = "accuracy"
+    calibration: Calibration = Calibration()
+    evaluation_intent: EvaluationIntent = "smoke"
+    trust_remote_code: bool = False
+    seed: int = 0
+    time_limit: float = Field(default=30.0, gt=0, description="deterministic seconds for each solve")
+
+    def document(self) -> dict[str, Any]:
+        """Return the request as JSON."""
+        return self.model_dump(mode="json")

@@ -1,0 +1,109 @@
+"""The alternatives as one table of 80 columns."""
+
+import math
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from solver.plan.document import Alternative, Answer, Provenance
+from solver.units import format_count, format_size, format_size_both
+
+
+def percent_perplexity(delta_nll: float) -> str:
+    """Return a loss in nats as the rise in perplexity: 0.01 -> `1.01 %`."""
+    rise = 100 * math.expm1(delta_nll)
+    return f"{rise:.2g} %" if rise < 100 else f"{rise:.0f} %"
+
+
+def _plan(alternative: Alternative, *, recommended: bool) -> Text:
+    text = Text(f"{'>' if recommended else ' '}{alternative.id} {alternative.name}", style="bold")
+    for name, share in alternative.scheme_shares.items():
+        text.append(f"\n   {name} {share:.0%}" if share >= 0.005 else f"\n   {name} <1%", style="not bold")
+    return text
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1e9:.2f}"
+
+
+def _memory(alternative: Alternative) -> Text:
+    bill = alternative.footprint
+    if bill is None:
+        return Text("not known")
+    parts = {
+        "weights": bill.weights_bytes,
+        "cache": bill.kv_cache_bytes,
+        "activations": bill.activation_bytes,
+        "runtime": bill.runtime_bytes,
+    }
+    width = max(len(_gigabytes(size)) for size in (bill.total_bytes, *parts.values()))
+    text = Text(f"{_gigabytes(bill.total_bytes):>{width}} total", style="bold")
+    for name, size in parts.items():
+        text.append(f"\n{_gigabytes(size):>{width}} {name}", style="not bold dim")
+    return text
+
+
+def _risk(alternative: Alternative) -> Text:
+    if alternative.risk is None:
+        return Text("not known")
+    risk = alternative.risk
+    text = Text(f"+{percent_perplexity(risk.delta_nll)}", style="bold")
+    low, high = percent_perplexity(risk.low).removesuffix(" %"), percent_perplexity(risk.high)
+    text.append(f"\n{low} to {high}", style="not bold dim")
+    return text
+
+
+def _settings(alternative: Alternative) -> str:
+    lines = []
+    if alternative.decode_seconds_per_token is not None:
+        lines.append(f"{1000 * alternative.decode_seconds_per_token:.3g} ms/token")
+    overrides = len(alternative.layer_quant_config)
+    lines.append(f"{overrides} override{'' if overrides == 1 else 's'}")
+    lines.append(f"KV cache {alternative.kv_cache_scheme or 'native'}")
+    lines.append(alternative.algorithm or "no algorithm")
+    if alternative.proof is not None:
+        gap = "" if alternative.proof.status == "optimal" else f", gap {alternative.proof.gap:.1%}"
+        lines.append(f"{alternative.proof.status}{gap}")
+    return "\n".join(lines)
+
+
+def alternatives_table(answer: Answer) -> Table:
+    """Return the table of all alternatives, the recommended one marked."""
+    table = Table(box=box.SIMPLE_HEAD, show_lines=True, padding=(0, 1))
+    for heading in ("plan", "GB on a device", "perplexity est.", "decode est., proof"):
+        table.add_column(heading, overflow="fold", no_wrap=heading == "plan")
+    for item in answer.alternatives:
+        plan = _plan(item, recommended=item.id == answer.recommended)
+        table.add_row(plan, _memory(item), _risk(item), _settings(item))
+    return table
+
+
+def determinism_line(provenance: Provenance) -> str:
+    """Return what an answer depends on, in one line."""
+    workers = f"{provenance.workers} worker{'' if provenance.workers == 1 else 's'}"
+    return (
+        f"{provenance.tool} {provenance.tool_version}, profiles {provenance.profiles_sha256}, "
+        f"OR-Tools {provenance.ortools_version}, seed {provenance.seed}, {workers}, limit {provenance.time_limit:g} s"
+    )
+
+
+def print_answer(answer: Answer, console: Console) -> None:
+    """Print the question as understood, the alternatives, and what they rest on."""
+    model, service = answer.model, answer.service
+    head = f"[bold]{model.model_path}[/bold]  {model.model_type}"
+    if model.elements_total is not None:
+        head += f", {format_count(model.elements_total)} parameters"
+    console.print(head)
+    if service is not None:
+        scope = "weights of one device" if service.budget_scope == "weights" else "one device"
+        console.print(f"{service.hardware_title}, budget {format_size_both(service.budget_bytes)} for {scope}")
+    if model.unquantized_total_bytes is not None:
+        console.print(f"Unquantized it takes {format_size(model.unquantized_total_bytes)} there.")
+    console.print(alternatives_table(answer))
+    for item in answer.missing:
+        console.print(f"[yellow]missing[/yellow]  {item}")
+    for item in answer.assumptions:
+        console.print(f"[dim]assumed  {item}[/dim]")
+    console.print(f"[dim]{determinism_line(answer.provenance)}[/dim]")

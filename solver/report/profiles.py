@@ -1,0 +1,91 @@
+"""What the catalogue holds, as lists and as single entries."""
+
+from collections.abc import Callable
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from solver.catalog import Catalog
+from solver.catalog.section import Section
+from solver.units import format_size
+
+Row = tuple[str, ...]
+
+
+def _schemes(catalog: Catalog) -> list[Row]:
+    return [
+        (
+            item.name,
+            f"{item.weight.bits:g}",
+            f"{item.activation.bits:g}" if item.activation else "-",
+            item.summary,
+        )
+        for item in catalog.schemes
+    ]
+
+
+def _algorithms(catalog: Catalog) -> list[Row]:
+    return [(item.name, "yes" if item.offered else "when named", ", ".join(item.fits)) for item in catalog.algorithms]
+
+
+def _templates(catalog: Catalog) -> list[Row]:
+    return [
+        (item.model_type, " ".join(item.exclude_layers), ", ".join(item.algorithms) or "-")
+        for item in catalog.templates
+    ]
+
+
+def _hardware(catalog: Catalog) -> list[Row]:
+    return [
+        (
+            item.name,
+            item.title,
+            "-" if item.memory is None else format_size(int(item.memory.value), binary=True, digits=1),
+            "-" if item.bandwidth is None else f"{item.bandwidth.value / 1e12:.3g} TB/s",
+        )
+        for item in catalog.hardware
+    ]
+
+
+def _backends(catalog: Catalog) -> list[Row]:
+    return [(item.name, item.title, item.version, item.summary) for item in catalog.backends]
+
+
+def _models(catalog: Catalog) -> list[Row]:
+    return [
+        (
+            item.name,
+            str(item.config.get("model_type")),
+            "-" if item.published_elements_billion is None else f"{item.published_elements_billion:.3g} B",
+        )
+        for item in catalog.models
+    ]
+
+
+_SECTIONS: dict[str, tuple[Row, Callable[[Catalog], list[Row]]]] = {
+    "schemes": (("scheme", "weight bits", "input bits", "what it is"), _schemes),
+    "algorithms": (("algorithm", "chosen unasked", "made for"), _algorithms),
+    "templates": (("model type", "native by default", "algorithms configured"), _templates),
+    "hardware": (("name", "accelerator", "memory", "bandwidth"), _hardware),
+    "backends": (("name", "stack", "version", "what it loads"), _backends),
+    "models": (("model", "type", "elements"), _models),
+}
+SECTION_NAMES = tuple(_SECTIONS)
+
+
+def section_of(catalog: Catalog, name: str) -> Section[Any]:
+    """Return the section of the catalogue called `name`."""
+    section: Section[Any] = getattr(catalog, name)
+    return section
+
+
+def listing(catalog: Catalog, name: str) -> Table:
+    """Return all entries of a section as a table."""
+    columns, rows = _SECTIONS[name]
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    for column in columns:
+        table.add_column(column, no_wrap=column == columns[0], overflow="fold")
+    for row in rows(catalog):
+        table.add_row(*row)
+    return table

@@ -1,0 +1,1 @@
+"""Predicted loss of quality."""

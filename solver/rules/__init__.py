@@ -1,0 +1,1 @@
+"""Hard compatibility: what may be combined, and why not."""

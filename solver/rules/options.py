@@ -1,0 +1,136 @@
+"""Which schemes a layer may have: one small rule for each reason that forbids one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from solver.catalog.backend import Backend, SupportRow
+from solver.catalog.roles import Role
+from solver.catalog.scheme import Scheme
+from solver.intake.inventory import Inventory, LayerFamily
+from solver.rules.service import Service, shard_shape
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One scheme for one layer family in one service."""
+
+    family: LayerFamily
+    role: Role
+    scheme: Scheme
+    service: Service
+    inventory: Inventory
+    model_type: str
+    allow_emulated: bool
+
+    @property
+    def backend(self) -> Backend:
+        """The stack that will load the plan."""
+        return self.service.backend
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a scheme is out for a layer: the rule's id and its sentence for this case."""
+
+    rule: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A named check. `by_quark` tells the impossible (Quark fails) from what only the stack cannot serve."""
+
+    rule: str
+    by_quark: bool
+    check: Callable[[Case], str | None]
+
+
+def support_row(case: Case) -> SupportRow | None:
+    """Return the backend's verdict for this scheme, layer kind and class of hardware; None is unsupported."""
+    kernel_class = case.service.hardware.kernel_class or "unknown"
+    for row in case.backend.support:
+        if (
+            ("*" in row.schemes or case.scheme.name in row.schemes)
+            and ("*" in row.hardware or kernel_class in row.hardware)
+            and case.role.kind in (*row.kinds, "head")
+            and (not row.model_types or case.model_type in row.model_types)
+        ):
+            return row
+    return None
+
+
+def _exportable(case: Case) -> str | None:
+    reason = case.scheme.not_exportable or case.scheme.unfit
+    return f"{case.scheme.name} is not offered: {reason}" if reason else None
+
+
+def _linear_for_quark(case: Case) -> str | None:
+    if case.family.quantizable:
+        return None
+    return f"Quark 0.13 does not see {case.family.name} as linear layers, so it stays native"
+
+
+def _group_divides(case: Case) -> str | None:
+    multiple = case.scheme.in_features_multiple
+    if case.family.in_features % multiple == 0:
+        return None
+    found = f"{case.family.name} has {case.family.in_features}"
+    return f"{case.scheme.name} needs in_features divisible by {multiple}; {found}"
+
+
+def _native_only_role(case: Case) -> str | None:
+    if case.role.name not in case.backend.native_only_roles:
+        return None
+    return f"{case.backend.title} {case.backend.version} loads {case.role.name} layers in the model's own type only"
+
+
+def _kernel(case: Case) -> str | None:
+    row = support_row(case)
+    support = row.support if row else "unsupported"
+    if support == "native" or (support == "emulated" and case.allow_emulated):
+        return None
+    target = case.service.hardware.kernel_class or case.service.hardware.name
+    return (
+        f"{case.scheme.name} is {support} for {case.role.kind} layers in {case.backend.title} "
+        f"{case.backend.version} on {target}"
+    )
+
+
+def _shard_divides(case: Case) -> str | None:
+    row = support_row(case)
+    if row is None:
+        return None
+    inputs, outputs = shard_shape(case.family, case.role, case.service, case.inventory)
+    # A group that straddles two devices has no scale of its own on either.
+    inputs_multiple = max(row.in_features_multiple, case.scheme.weight.group_size or 1)
+    if inputs % inputs_multiple or outputs % row.out_features_multiple:
+        return (
+            f"a shard of {case.family.name} is {outputs} x {inputs} at tensor parallelism "
+            f"{case.service.tensor_parallel}; {case.backend.title} needs multiples of "
+            f"{row.out_features_multiple} x {inputs_multiple} for {case.scheme.name}"
+        )
+    return None
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("scheme-exportable", True, _exportable),
+    Rule("layer-is-linear", True, _linear_for_quark),
+    Rule("group-divides-in-features", True, _group_divides),
+    Rule("role-stays-native", False, _native_only_role),
+    Rule("kernel-is-native", False, _kernel),
+    Rule("shard-divides", False, _shard_divides),
+)
+"""All rules on one layer, those of Quark first."""
+
+
+def refusals(case: Case) -> list[Refusal]:
+    """Return every rule that forbids this scheme for this layer; none means that it may be chosen."""
+    return [Refusal(rule.rule, sentence) for rule in RULES if (sentence := rule.check(case)) is not None]
+
+
+def impossible(case: Case) -> Refusal | None:
+    """Return why Quark itself cannot do this, which no insistence mends; None if it can."""
+    for rule in RULES:
+        if rule.by_quark and (sentence := rule.check(case)) is not None:
+            return Refusal(rule.rule, sentence)
+    return None

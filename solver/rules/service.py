@@ -1,0 +1,70 @@
+"""The service that a plan is made for, and where it runs."""
+
+from dataclasses import dataclass
+
+from solver.catalog.backend import Backend
+from solver.catalog.hardware import Hardware
+from solver.catalog.roles import Role
+from solver.intake.inventory import Inventory, LayerFamily
+from solver.units import ceil_div
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Traffic and machine.
+
+    Parameters
+    ----------
+    context
+        Tokens of one sequence, prompt and answer together.
+    concurrency
+        Sequences in service at the same time.
+    tensor_parallel
+        Devices that share each layer.
+
+    """
+
+    hardware: Hardware
+    backend: Backend
+    context: int
+    concurrency: int
+    tensor_parallel: int
+
+    @property
+    def batched_tokens(self) -> int:
+        """Tokens that the stack batches at most: those that are there, up to its chunk."""
+        return min(self.context * self.concurrency, int(self.backend.activations.max_batched_tokens.value))
+
+    @property
+    def usable_bytes(self) -> int | None:
+        """Bytes of one device that the stack may use, or None if the device's memory is not known."""
+        if self.hardware.memory is None:
+            return None
+        return int(self.hardware.memory.value * self.backend.memory_fraction.value)
+
+    def kv_heads_per_device(self, kv_heads: int) -> int:
+        """Return the KV heads that one device holds; fewer heads than devices are replicated."""
+        return max(1, ceil_div(kv_heads, self.tensor_parallel))
+
+
+def served_dtype_bytes(inventory: Inventory) -> int:
+    """Return the bytes of one native element in service: float32 checkpoints are served in 16 bits."""
+    return min(2, inventory.dtype_bytes)
+
+
+def shard_shape(family: LayerFamily, role: Role, service: Service, inventory: Inventory) -> tuple[int, int]:
+    """Return (in_features, out_features) of the part of one layer that one device holds.
+
+    Column-parallel layers are cut along out_features, row-parallel ones along in_features. k and v are cut by
+    heads: where there are fewer heads than devices, each device holds a whole one.
+    """
+    tp = service.tensor_parallel
+    inputs, outputs = family.in_features, family.out_features
+    if tp == 1 or role.parallel == "replicated":
+        return inputs, outputs
+    if role.parallel == "row":
+        return ceil_div(inputs, tp), outputs
+    if role.name in {"k", "v"}:
+        heads = max((group.kv_heads for group in inventory.caches), default=1)
+        return inputs, ceil_div(outputs, heads) * service.kv_heads_per_device(heads)
+    return inputs, ceil_div(outputs, tp)
