@@ -3,7 +3,9 @@
 import re
 from typing import Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, GetJsonSchemaHandler, field_validator, model_serializer, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from solver.catalog.base import Profile
 from solver.units import ceil_div
@@ -21,6 +23,16 @@ class Dimension(Profile):
     axis: Literal["in", "out"]
     factor: int = 1
     divisor: int = 1
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Return the schema of the written form."""
+        return {"type": "string", "pattern": r"^(\d+\*)?(in|out)(/\d+)?$", "description": cls.__doc__}
+
+    @model_serializer
+    def _written(self) -> str:
+        factor = f"{self.factor}*" if self.factor != 1 else ""
+        return f"{factor}{self.axis}" + (f"/{self.divisor}" if self.divisor != 1 else "")
 
     @model_validator(mode="before")
     @classmethod

@@ -1,5 +1,6 @@
 """Globs over block numbers: the shortest readable ones that match some blocks and no others."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -28,13 +29,17 @@ def number_globs(numbers: Iterable[int]) -> list[str]:
     for number in numbers:
         last_digits[str(number)[:-1]].add(int(str(number)[-1]))
     prefixes: dict[tuple[str, str], set[int]] = defaultdict(set)
-    globs: list[tuple[int, str, str]] = []
+    globs: list[str] = []
     for prefix, digits in last_digits.items():
         ending = _digit_class(digits)
         if prefix:
             prefixes[prefix[:-1], ending].add(int(prefix[-1]))
         else:
-            globs.append((1, "", ending))
-    for (head, ending), digits in prefixes.items():
-        globs.append((len(head) + 2, head, _digit_class(digits) + ending))
-    return [head + glob for _, head, glob in sorted(globs)]
+            globs.append(ending)
+    globs += [head + _digit_class(digits) + ending for (head, ending), digits in prefixes.items()]
+    return sorted(globs, key=_least)
+
+
+def _least(glob: str) -> int:
+    """Return the least number that a glob of digits and digit classes matches."""
+    return int(re.sub(r"\[(\d)[^]]*\]", r"\1", glob))

@@ -1,20 +1,42 @@
 """Quark's reading of layer patterns: fnmatch over the whole module path, case-sensitive, `*` crosses dots."""
 
+import re
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import lru_cache
 
 from solver.intake.inventory import LayerFamily
 
-_TELLS_EXPERTS_APART = frozenset("0123456789?[")
+_TELLS_APART = frozenset("0123456789?[")
+
+
+@lru_cache(maxsize=2**16)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Return a glob as a regular expression; fnmatch's own cache is too small for one pattern a block."""
+    return re.compile(translate(pattern))
+
+
+def matches_path(pattern: str, path: str) -> bool:
+    """Return whether a pattern matches one module path."""
+    return _compiled(pattern).match(path) is not None
+
+
+@lru_cache(maxsize=2**16)
+def _tells_experts_apart(pattern: str) -> bool:
+    """Return whether a pattern may match some experts of a block and not others.
+
+    What stands before `experts` in a pattern can only match what stands before it in a path, and the expert's index
+    comes after it.
+    """
+    return bool(_TELLS_APART & set(pattern.rpartition("experts")[2]))
 
 
 def matches(pattern: str, family: LayerFamily, block: int | None) -> bool:
     """Return whether a pattern matches the layers of one family in one block, any expert of them."""
     if not family.experts:
-        return fnmatchcase(family.path(block), pattern)
-    # Most patterns cannot tell experts apart: one stands for all.
-    experts = range(family.experts) if _TELLS_EXPERTS_APART & set(pattern) else (0,)
-    return any(fnmatchcase(family.path(block, expert), pattern) for expert in experts)
+        return matches_path(pattern, family.path(block))
+    experts = range(family.experts) if _tells_experts_apart(pattern) else (0,)
+    return any(matches_path(pattern, family.path(block, expert)) for expert in experts)
 
 
 def first_match(patterns: Iterable[str], family: LayerFamily, block: int | None) -> str | None:

@@ -1,0 +1,54 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+MODEL ?= Qwen/Qwen3-8B
+BUDGET ?= 12GB
+HARDWARE ?= mi300x
+
+.PHONY: demo test test-all check format schemas bench wheel clean
+
+# torch first and pinned: a range that admits a newer release pulls gigabytes of CUDA where a CPU build is at hand.
+$(BIN)/solve: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $(BIN)/solve
+
+# Quark comes without its extra `cli`, which pulls a torchvision that breaks transformers' imports.
+$(VENV)/.dev: $(BIN)/solve
+	$(BIN)/python -m pip install --quiet --editable '.[dev,quark]'
+	touch $(VENV)/.dev
+
+demo: $(BIN)/solve
+	$(BIN)/solve $(MODEL) --budget $(BUDGET) --hardware $(HARDWARE) --yes --output $(VENV)/quant_plan.json
+	$(BIN)/solve export $(VENV)/quant_plan.json --to quark-cli
+
+test: $(VENV)/.dev
+	$(BIN)/pytest
+
+test-all: $(VENV)/.dev
+	$(BIN)/pytest -m 'slow or not slow'
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check solver tests bench
+	$(BIN)/ruff check solver tests bench
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format solver tests bench
+	$(BIN)/ruff check --fix solver tests bench
+
+schemas: $(BIN)/solve
+	$(BIN)/python -m solver.schemas
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m bench
+
+wheel: $(VENV)/.dev
+	$(BIN)/python -m build --wheel
+
+clean:
+	rm -rf $(VENV) build dist

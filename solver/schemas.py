@@ -1,0 +1,56 @@
+"""JSON Schemas of every file that is read or written, generated from the types themselves.
+
+`python -m solver.schemas` writes them to `schemas/`; a test holds the two equal.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from solver.catalog.algorithm import Algorithm
+from solver.catalog.backend import Backend
+from solver.catalog.fields import ConfigFields
+from solver.catalog.hardware import Hardware
+from solver.catalog.paths import SCHEMAS_DIR
+from solver.catalog.roles import Roles
+from solver.catalog.scheme import Scheme
+from solver.catalog.sensitivity import Sensitivity
+from solver.catalog.template import Template
+from solver.catalog.zoo import ZooModel
+from solver.intake.analysis import ModelAnalysis
+from solver.plan.document import Answer, ErrorAnswer, QuantPlan
+
+TYPES: dict[str, Any] = {
+    "model_analysis": ModelAnalysis,
+    "quant_plan": QuantPlan,
+    "answer": Answer | ErrorAnswer,
+    "profiles/algorithm": Algorithm,
+    "profiles/backend": Backend,
+    "profiles/config_fields": ConfigFields,
+    "profiles/hardware": Hardware,
+    "profiles/model": ZooModel,
+    "profiles/roles": Roles,
+    "profiles/scheme": Scheme,
+    "profiles/sensitivity": Sensitivity,
+    "profiles/template": Template,
+}
+"""What each schema describes, by its path below `schemas/`."""
+
+
+def schema_text(name: str) -> str:
+    """Return one schema as JSON."""
+    return json.dumps(TypeAdapter(TYPES[name]).json_schema(), indent=2, sort_keys=True) + "\n"
+
+
+def write_schemas(folder: Path) -> None:
+    """Write all schemas below a folder."""
+    for name in TYPES:
+        path = folder / f"{name}.schema.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(schema_text(name), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_schemas(SCHEMAS_DIR)

@@ -1,0 +1,180 @@
+"""The front against enumeration, and the re-checks that guard it."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from solver.errors import VerificationError
+from solver.optimize.build import without_dominated
+from solver.optimize.cpsat import SolverSettings, minimize
+from solver.optimize.front import exact_front, fastest, non_dominated, prune_rows, smallest_of_all, uniform_points
+from solver.optimize.problem import Budget, Option, Point, Problem, Proof
+from solver.optimize.supported import lower_hull, spread, supported_sizes
+from solver.optimize.verify import verify_front, verify_point
+from solver.rules.settings import Settings
+from tests.optimize.instances import all_counts, problem, problems, unit_class
+
+SETTINGS = SolverSettings()
+UNBOUNDED = Budget(2**60)
+
+
+def true_front(instance: Problem) -> set[tuple[int, int]]:
+    """Return all (bytes, risk) that no assignment beats."""
+    front: set[tuple[int, int]] = set()
+    least = None
+    for size, risk in sorted({instance.vector(counts)[:2] for counts in all_counts(instance)}):
+        if least is None or risk < least:
+            front.add((size, risk))
+            least = risk
+    return front
+
+
+class TestExactFront:
+    @given(problems())
+    @settings(max_examples=60, deadline=None)
+    def test_all_points_are_on_the_true_front_and_the_ends_are_its_ends(self, instance: Problem) -> None:
+        expected = true_front(instance)
+        front = exact_front([instance], UNBOUNDED, SETTINGS)
+        found = [(point.total_bytes, point.risk) for point in front]
+        assert set(found) <= expected
+        assert found[0] == min(expected)
+        assert found[-1] == max(expected)
+
+    @given(problems())
+    @settings(max_examples=40, deadline=None)
+    def test_a_budget_cuts_the_front_and_nothing_else(self, instance: Problem) -> None:
+        sizes = sorted(size for size, _ in true_front(instance))
+        budget = Budget(sizes[len(sizes) // 2])
+        front = exact_front([instance], budget, SETTINGS)
+        within = {point for point in true_front(instance) if point[0] <= budget.size_bytes}
+        assert (front[-1].total_bytes, front[-1].risk) == max(within)
+
+    def test_an_impossible_budget_gives_no_point(self) -> None:
+        instance = problem([unit_class("a", 1, [(10, 1, 0)])])
+        assert exact_front([instance], Budget(9), SETTINGS) == []
+        assert smallest_of_all([instance], SETTINGS).total_bytes == 10
+
+    def test_the_scope_decides_whether_service_bytes_count(self) -> None:
+        instance = replace(problem([unit_class("a", 1, [(10, 1, 0)])]), kv_cache_bytes=5)
+        assert exact_front([instance], Budget(14), SETTINGS) == []
+        assert len(exact_front([instance], Budget(10, "weights"), SETTINGS)) == 1
+
+    def test_rows_merge_into_one_front(self) -> None:
+        cheap = problem([unit_class("a", 1, [(10, 9, 0)])])
+        safe = problem([unit_class("a", 1, [(20, 1, 0)])])
+        beaten = problem([unit_class("a", 1, [(20, 9, 0)])])
+        front = exact_front([beaten, safe, cheap], UNBOUNDED, SETTINGS)
+        assert [(point.total_bytes, point.risk) for point in front] == [(10, 9), (20, 1)]
+
+
+class TestReductions:
+    @given(problems())
+    @settings(max_examples=100, deadline=None)
+    def test_dropping_dominated_options_keeps_the_front(self, instance: Problem) -> None:
+        reduced = replace(
+            instance,
+            classes=tuple(replace(part, options=without_dominated(part.options)) for part in instance.classes),
+        )
+        assert true_front(reduced) == true_front(instance)
+
+    def test_an_option_that_is_only_fast_is_kept(self) -> None:
+        slow, fast = Option("slow", 10, 1, 9), Option("fast", 10, 2, 1)
+        assert set(without_dominated([slow, fast])) == {slow, fast}
+
+    def test_of_equal_options_the_first_by_name_stays(self) -> None:
+        assert [option.scheme for option in without_dominated([Option("b", 1, 1, 1), Option("a", 1, 1, 1)])] == ["a"]
+
+    def test_a_row_that_another_beats_everywhere_is_pruned(self) -> None:
+        plain = problem([unit_class("a", 2, [(10, 9, 0), (20, 3, 0)])])
+        better = replace(
+            plain,
+            settings=Settings((), None),
+            classes=(replace(plain.classes[0], options=(Option("scheme0", 10, 5, 0), Option("scheme1", 20, 3, 0))),),
+        )
+        assert prune_rows([plain, better]) == [better]
+        assert prune_rows([better, plain]) == [better]
+
+    def test_a_row_with_a_scheme_of_its_own_stays(self) -> None:
+        plain = problem([unit_class("a", 2, [(10, 9, 0), (20, 3, 0)])])
+        narrower = replace(plain, classes=(replace(plain.classes[0], options=(Option("scheme0", 10, 1, 0),)),))
+        assert len(prune_rows([plain, narrower])) == 2
+
+    def test_rows_with_another_cache_stay(self) -> None:
+        plain = problem([unit_class("a", 1, [(10, 9, 0)])])
+        assert len(prune_rows([plain, replace(plain, settings=Settings((), "fp8"))])) == 2
+
+
+class TestSupportedSizes:
+    @given(problems())
+    @settings(max_examples=60, deadline=None)
+    def test_at_a_supported_size_no_class_needs_to_be_split(self, instance: Problem) -> None:
+        for size in supported_sizes(instance, 2**60):
+            best = min(
+                instance.vector(counts)[1] for counts in all_counts(instance) if instance.vector(counts)[0] <= size
+            )
+            whole = min(
+                instance.vector(counts)[1]
+                for counts in all_counts(instance)
+                if instance.vector(counts)[0] <= size
+                and all(max(taken) == part.count for part, taken in zip(instance.classes, counts, strict=True))
+            )
+            assert whole == best
+
+    def test_the_hull_leaves_out_what_lies_above_it(self) -> None:
+        low, above, high = Option("low", 0, 100, 0), Option("above", 50, 80, 0), Option("high", 100, 0, 0)
+        assert lower_hull([high, above, low]) == [low, high]
+
+    def test_spreading_keeps_both_ends(self) -> None:
+        assert spread(list(range(100)), 4) == [0, 33, 66, 99]
+        assert spread([1, 2], 4) == [1, 2]
+
+
+class TestOtherPoints:
+    @given(problems())
+    @settings(max_examples=40, deadline=None)
+    def test_the_fastest_reads_least(self, instance: Problem) -> None:
+        point = fastest([instance], UNBOUNDED, SETTINGS)
+        assert point is not None
+        assert point.read_bytes == min(instance.vector(counts)[2] for counts in all_counts(instance))
+
+    def test_uniform_plans_are_all_tried_and_the_safest_is_first(self) -> None:
+        instance = problem([unit_class("a", 2, [(10, 9, 0), (20, 3, 0)]), unit_class("b", 1, [(11, 9, 0), (21, 3, 0)])])
+        assert [(point.total_bytes, point.risk) for point in uniform_points([instance], UNBOUNDED)] == [
+            (61, 9),
+            (31, 27),
+        ]
+        assert [point.total_bytes for point in uniform_points([instance], Budget(60))] == [31]
+
+
+class TestVerification:
+    @pytest.fixture
+    def point(self) -> Point:
+        instance = problem([unit_class("a", 2, [(10, 9, 0), (20, 3, 0)])])
+        answer = minimize(instance, "risk", {"bytes": 30}, SETTINGS)
+        assert answer is not None
+        return Point(instance, answer.counts, instance.vector(answer.counts), answer.proof)
+
+    def test_a_true_point_passes(self, point: Point) -> None:
+        verify_point(point, Budget(30))
+
+    def test_a_point_over_the_budget_fails(self, point: Point) -> None:
+        with pytest.raises(VerificationError, match="budget"):
+            verify_point(point, Budget(29))
+
+    def test_a_point_with_other_costs_fails(self, point: Point) -> None:
+        with pytest.raises(VerificationError, match="costs"):
+            verify_point(replace(point, vector=(29, 12, 0)), Budget(30))
+
+    @pytest.mark.parametrize("counts", [((2, 1),), ((3, -1),), ((1,),)])
+    def test_a_point_that_gives_a_unit_no_option_or_two_fails(
+        self, point: Point, counts: tuple[tuple[int, ...]]
+    ) -> None:
+        with pytest.raises(VerificationError):
+            verify_point(replace(point, counts=counts), Budget(30))
+
+    def test_a_front_with_a_beaten_point_fails(self, point: Point) -> None:
+        worse = replace(point, vector=(40, 12, 0), proof=Proof("optimal", "risk", 12, 12))
+        assert non_dominated([point, worse]) == [point]
+        with pytest.raises(VerificationError, match="no front"):
+            verify_front([point, worse])

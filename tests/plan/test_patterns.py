@@ -1,0 +1,136 @@
+"""Patterns select exactly what was assigned, on real models, whatever the assignment."""
+
+from fnmatch import fnmatchcase
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from solver.catalog import NATIVE, Catalog
+from solver.errors import BadInputError, VerificationError
+from solver.plan.assignment import Assignment
+from solver.plan.context import template_of
+from solver.plan.patterns import QuarkPatterns, to_patterns, verify_patterns
+from solver.rules.patterns import matches
+from solver.rules.units import Member, partition, tie
+from tests.conftest import Analyse
+
+MODELS = [
+    "Qwen/Qwen3-8B",
+    "Qwen/Qwen3-30B-A3B",
+    "openai/gpt-oss-20b",
+    "google/gemma-3-27b-it",
+    "deepseek-ai/DeepSeek-V3",
+    "meta-llama/Llama-4-Scout-17B-16E-Instruct",
+    "Qwen/Qwen3-Next-80B-A3B-Instruct",
+    "mistralai/Mixtral-8x7B-v0.1",
+    "EleutherAI/gpt-j-6b",
+    "ibm-granite/granite-4.0-h-small",
+]
+SCHEMES = ["uint4_wo_32", "ptpc_fp8", "fp8", "nvfp4", NATIVE]
+
+
+def independent(patterns: QuarkPatterns, path: str) -> str:
+    """Return the scheme of one module path, read as Quark's documentation says."""
+    if any(fnmatchcase(path, pattern) for pattern in patterns.exclude_layers):
+        return NATIVE
+    for pattern, scheme in patterns.layer_quant_config.items():
+        if fnmatchcase(path, pattern):
+            return scheme
+    return patterns.global_scheme
+
+
+class TestAnyAssignment:
+    @pytest.mark.parametrize("model", MODELS)
+    @given(data=st.data())
+    @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def test_expands_to_itself(self, model: str, data: st.DataObject, analyse: Analyse, catalog: Catalog) -> None:
+        analysis = analyse(model)
+        assert analysis.inventory is not None
+        template = template_of(analysis, catalog)
+        kv_fp8 = data.draw(st.booleans())
+        parts = partition(analysis.inventory, catalog.backends.get("vllm"), template.exclude_layers)
+        units = tie(parts.units, template.kv_layers, "kv") if kv_fp8 else parts.units
+        schemes = dict.fromkeys(parts.native, NATIVE)
+        for unit in units:
+            chosen = data.draw(st.sampled_from(SCHEMES))
+            schemes.update(dict.fromkeys(unit.members, chosen))
+        assignment = Assignment(schemes)
+        if not assignment.quantized_elements_by_scheme:
+            return
+        patterns = to_patterns(assignment, template, catalog, template.exclude_layers, kv_fp8=kv_fp8)
+        for member, scheme in schemes.items():
+            if member.family.quantizable:
+                last = member.family.experts - 1 if member.family.experts else None
+                assert independent(patterns, member.family.path(member.block, last)) == scheme
+        assert set(template.exclude_layers) <= set(patterns.exclude_layers)
+        assert all("*" in pattern for pattern in patterns.layer_quant_config)
+
+
+class TestReadability:
+    @pytest.fixture
+    def qwen(self, analyse: Analyse, catalog: Catalog) -> list[Member]:
+        inventory = analyse("Qwen/Qwen3-8B").inventory
+        assert inventory is not None
+        units = partition(inventory, catalog.backends.get("vllm"), ("lm_head",)).units
+        return [member for unit in units for member in unit.members]
+
+    def write(self, schemes: dict[Member, str], catalog: Catalog, *, kv_fp8: bool = False) -> QuarkPatterns:
+        template = catalog.templates.get("qwen3")
+        return to_patterns(Assignment(schemes), template, catalog, template.exclude_layers, kv_fp8=kv_fp8)
+
+    def test_one_scheme_needs_no_entry(self, qwen: list[Member], catalog: Catalog) -> None:
+        patterns = self.write(dict.fromkeys(qwen, "ptpc_fp8"), catalog)
+        assert patterns == QuarkPatterns("ptpc_fp8", ("lm_head",), {})
+
+    def test_one_scheme_with_an_fp8_cache_needs_no_entry(self, qwen: list[Member], catalog: Catalog) -> None:
+        assert self.write(dict.fromkeys(qwen, "ptpc_fp8"), catalog, kv_fp8=True).layer_quant_config == {}
+
+    def test_attention_apart_is_one_entry(self, qwen: list[Member], catalog: Catalog) -> None:
+        schemes = {m: "ptpc_fp8" if "self_attn" in m.family.name else "uint4_wo_32" for m in qwen}
+        assert self.write(schemes, catalog).layer_quant_config == {"*self_attn.*": "ptpc_fp8"}
+
+    def test_the_first_blocks_of_one_role_are_one_entry(self, qwen: list[Member], catalog: Catalog) -> None:
+        early = {m for m in qwen if m.family.role == "down" and m.block is not None and m.block < 4}
+        patterns = self.write({m: "ptpc_fp8" if m in early else "uint4_wo_32" for m in qwen}, catalog)
+        assert patterns.layer_quant_config == {"*layers.[0-3].mlp.down_proj": "ptpc_fp8"}
+
+    def test_an_fp8_cache_puts_the_templates_own_patterns_first(self, qwen: list[Member], catalog: Catalog) -> None:
+        schemes = {m: "ptpc_fp8" if m.family.role == "o" else "uint4_wo_32" for m in qwen}
+        entries = self.write(schemes, catalog, kv_fp8=True).layer_quant_config
+        assert list(entries)[:2] == ["*k_proj", "*v_proj"]
+        assert entries["*k_proj"] == entries["*v_proj"] == "uint4_wo_32"
+
+    def test_nvfp4_is_not_global_beside_fp8(self, qwen: list[Member], catalog: Catalog) -> None:
+        schemes = {m: "fp8" if m.family.role in {"q", "k", "v"} else "nvfp4" for m in qwen}
+        assert self.write(schemes, catalog).global_scheme == "fp8"
+
+    def test_a_plan_without_any_scheme_is_refused(self, qwen: list[Member], catalog: Catalog) -> None:
+        with pytest.raises(BadInputError, match="no layer is quantized"):
+            self.write(dict.fromkeys(qwen, NATIVE), catalog)
+
+    def test_patterns_that_select_something_else_are_caught(self, qwen: list[Member]) -> None:
+        wrong = QuarkPatterns("ptpc_fp8", ("lm_head",), {"*layers.1*": "fp8"})
+        with pytest.raises(VerificationError, match=r"layers\.1\."):
+            verify_patterns(wrong, Assignment(dict.fromkeys(qwen, "ptpc_fp8")))
+
+
+class TestExpertPatterns:
+    def test_name_experts_by_their_parent(self, analyse: Analyse, catalog: Catalog) -> None:
+        inventory = analyse("Qwen/Qwen3-30B-A3B").inventory
+        assert inventory is not None
+        template = catalog.templates.get("qwen3_moe")
+        units = partition(inventory, catalog.backends.get("vllm"), template.exclude_layers)
+        schemes = {m: "uint4_wo_32" if m.family.experts else "ptpc_fp8" for u in units.units for m in u.members}
+        schemes |= dict.fromkeys(units.native, NATIVE)
+        patterns = to_patterns(Assignment(schemes), template, catalog, template.exclude_layers, kv_fp8=False)
+        # vLLM looks experts up by the name of the module that holds them all.
+        parent = "model.layers.7.mlp.experts"
+        assert independent(patterns, parent) == independent(patterns, f"{parent}.5.down_proj") == "uint4_wo_32"
+
+    def test_a_pattern_for_one_expert_is_seen(self, analyse: Analyse) -> None:
+        inventory = analyse("Qwen/Qwen3-30B-A3B").inventory
+        assert inventory is not None
+        experts = next(family for family in inventory.layers if family.experts)
+        assert matches("*experts.127.*", experts, 0)
+        assert not matches("*experts.128.*", experts, 0)
