@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from solver.catalog import NATIVE, Catalog
+from solver.catalog.roles import Role
 from solver.catalog.scheme import Scheme
 from solver.cost.footprint import footprint
 from solver.cost.weights import layer_bytes, other_bytes, read_share
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Option, Problem, UnitClass, Vector
 from solver.risk.model import RiskModel
+from solver.rules.options import support_of
 from solver.rules.service import Service
 from solver.rules.settings import Settings
 from solver.rules.units import Member, Partition, Unit, tie
@@ -34,9 +36,17 @@ class Costs:
         read = stored * read_share(role, self.service, self.inventory)
         loss = 0.0
         if scheme is not None:
+            support = support_of(self.service, scheme, role, self.risk.model_type)
+            if support is not None and support.support == "emulated":
+                read += self._dequantized_read(member.family, role)
             noise = self.risk.noise(scheme, member.family.role, settings.algorithms)
             loss = self.risk.sensitivity(member.family, member.block) * noise
         return size * member.layers, loss * member.layers, read * member.layers
+
+    def _dequantized_read(self, family: LayerFamily, role: Role) -> Fraction:
+        """Return what emulation moves besides the packed weight: a native copy, written and read in each step."""
+        native = layer_bytes(family, None, role, self.service, self.inventory)
+        return 2 * native * read_share(role, self.service, self.inventory)
 
     def of(self, members: Sequence[Member], scheme: Scheme | None, settings: Settings) -> Vector:
         """Return bytes, risk steps and bytes read of layers that share a scheme (None is native)."""

@@ -180,11 +180,27 @@ def _nothing_allowed(context: Context) -> NoAnswerError:
     )
 
 
-def conditions(context: Context, unit_schemes: Sequence[tuple[LayerFamily, str]]) -> list[str]:
-    """Return what the serving stack needs for the chosen schemes, each once."""
-    found: dict[str, None] = {}
-    for family, name in unit_schemes:
+def serving_notes(context: Context, used: Sequence[tuple[LayerFamily, str]]) -> list[RiskNote]:
+    """Return what the serving stack needs for the chosen schemes, and what it only emulates, each once."""
+    title = context.service.backend.title
+    notes: dict[RiskNote, None] = {}
+    for family, name in used:
         row = support_row(_case(context, family, context.catalog.schemes.get(name)))
-        if row is not None and row.condition:
-            found[f"{name}: {row.condition}"] = None
-    return list(found)
+        if row is None:
+            continue
+        if row.support == "emulated":
+            emulated = RiskNote(
+                severity="medium",
+                message=f"{title} emulates {name}: it saves memory, decodes slower than native, and needs a buffer of "
+                "the largest layer in the model's own type",
+                recovery_hint="leave --allow-emulated out for kernels that are native",
+            )
+            notes[emulated] = None
+        if row.condition:
+            needed = RiskNote(
+                severity="low",
+                message=f"{title} needs for {name}: {row.condition}",
+                recovery_hint="set it where the plan is served",
+            )
+            notes[needed] = None
+    return list(notes)

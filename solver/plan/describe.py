@@ -17,7 +17,7 @@ from solver.plan.alternatives import (
     Pick,
 )
 from solver.plan.assignment import Assignment, assign
-from solver.plan.choices import Choices, conditions
+from solver.plan.choices import Choices, serving_notes
 from solver.plan.context import Context
 from solver.plan.document import Alternative, FootprintPart, ProofPart, RiskPart
 from solver.plan.patterns import to_patterns
@@ -72,7 +72,7 @@ def _algorithm_notes(algorithms: tuple[Algorithm, ...], assignment: Assignment, 
                     severity="high",
                     message=f"kept as asked: Quark 0.13 has no built-in {algorithm.name} configuration for "
                     f"{context.template.model_type}, and stops unless one is supplied",
-                    recovery_hint="export with `--to quantize-quark --algorithm-config NAME=FILE`, or leave --algorithm out",
+                    recovery_hint="hand over with `--to quantize-quark --algorithm-config NAME=FILE`, or leave it out",
                 )
             )
         if not families & set(algorithm.fits):
@@ -109,14 +109,7 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         *choices.risks,
         *_loss_note(risk),
         *_algorithm_notes(algorithms, assignment, context),
-        *(
-            RiskNote(
-                severity="low",
-                message=f"{context.service.backend.title} needs for {condition}",
-                recovery_hint="set it where the plan is served",
-            )
-            for condition in conditions(context, list(dict.fromkeys(used)))
-        ),
+        *serving_notes(context, list(dict.fromkeys(used))),
     ]
     elements = assignment.quantized_elements_by_scheme
     native = sum(m.layers * m.family.weight_elements for m, scheme in assignment.schemes.items() if scheme == NATIVE)

@@ -45,18 +45,23 @@ class Rule:
     check: Callable[[Case], str | None]
 
 
-def support_row(case: Case) -> SupportRow | None:
-    """Return the backend's verdict for this scheme, layer kind and class of hardware; None is unsupported."""
-    kernel_class = case.service.hardware.kernel_class or "unknown"
-    for row in case.backend.support:
+def support_of(service: Service, scheme: Scheme, role: Role, model_type: str) -> SupportRow | None:
+    """Return the backend's verdict for a scheme, layer kind and class of hardware; None is unsupported."""
+    kernel_class = service.hardware.kernel_class or "unknown"
+    for row in service.backend.support:
         if (
-            ("*" in row.schemes or case.scheme.name in row.schemes)
+            ("*" in row.schemes or scheme.name in row.schemes)
             and ("*" in row.hardware or kernel_class in row.hardware)
-            and case.role.kind in (*row.kinds, "head")
-            and (not row.model_types or case.model_type in row.model_types)
+            and role.kind in (*row.kinds, "head")
+            and (not row.model_types or model_type in row.model_types)
         ):
             return row
     return None
+
+
+def support_row(case: Case) -> SupportRow | None:
+    """Return the verdict of the case's backend."""
+    return support_of(case.service, case.scheme, case.role, case.model_type)
 
 
 def _exportable(case: Case) -> str | None:

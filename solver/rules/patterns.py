@@ -31,12 +31,17 @@ def _tells_experts_apart(pattern: str) -> bool:
     return bool(_TELLS_APART & set(pattern.rpartition("experts")[2]))
 
 
+@lru_cache(maxsize=2**18)
+def _matches_any_expert(pattern: str, path: str, experts: int) -> bool:
+    """Return whether a pattern matches a path for any of its experts."""
+    indices = range(experts) if _tells_experts_apart(pattern) else (0,)
+    return any(matches_path(pattern, path.replace("{expert}", str(index))) for index in indices)
+
+
 def matches(pattern: str, family: LayerFamily, block: int | None) -> bool:
     """Return whether a pattern matches the layers of one family in one block, any expert of them."""
-    if not family.experts:
-        return matches_path(pattern, family.path(block))
-    experts = range(family.experts) if _tells_experts_apart(pattern) else (0,)
-    return any(matches_path(pattern, family.path(block, expert)) for expert in experts)
+    path = family.path(block)
+    return _matches_any_expert(pattern, path, family.experts) if family.experts else matches_path(pattern, path)
 
 
 def first_match(patterns: Iterable[str], family: LayerFamily, block: int | None) -> str | None:

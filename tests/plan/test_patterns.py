@@ -43,7 +43,7 @@ def independent(patterns: QuarkPatterns, path: str) -> str:
 class TestAnyAssignment:
     @pytest.mark.parametrize("model", MODELS)
     @given(data=st.data())
-    @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_expands_to_itself(self, model: str, data: st.DataObject, analyse: Analyse, catalog: Catalog) -> None:
         analysis = analyse(model)
         assert analysis.inventory is not None

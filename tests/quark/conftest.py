@@ -1,0 +1,96 @@
+"""Fixtures on the installed AMD Quark: imported once, and only by the tests that ask for it."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+from solver import api
+from solver.catalog import Catalog
+from solver.intake.analysis import ModelAnalysis
+from solver.intake.inventory import Inventory
+from solver.plan.document import Answer
+from solver.plan.request import PlanRequest
+from tests.quark.tiny import tiny_config
+
+
+@dataclass(frozen=True)
+class TinyModel:
+    """A small model with random weights as Quark sees it, and what the intake says of its configuration."""
+
+    name: str
+    path: str
+    analysis: ModelAnalysis
+    model: Any
+
+    @property
+    def inventory(self) -> Inventory:
+        """What the intake found."""
+        assert self.analysis.inventory is not None
+        return self.analysis.inventory
+
+
+Tiny = Callable[[str], TinyModel]
+SolveTiny = Callable[..., Answer]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests of this folder where Quark, an extra of this package, is not installed."""
+    if find_spec("quark") is None:
+        for item in items:
+            if "/quark/" in item.path.as_posix():
+                item.add_marker(pytest.mark.skip(reason="amd-quark is not installed"))
+
+
+@pytest.fixture(scope="session")
+def quark() -> Any:
+    """Return `quark.torch`; importing it compiles a kernel the first time."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import quark.torch
+        import quark.torch.utils.llm
+
+    return quark.torch
+
+
+@pytest.fixture
+def llm_template(quark: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return Quark's class of templates; what a test registers is forgotten after it."""
+    monkeypatch.setattr(quark.LLMTemplate, "_templates", dict(quark.LLMTemplate._templates))
+    return quark.LLMTemplate
+
+
+@pytest.fixture(scope="session")
+def tiny(quark: Any, catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Tiny:
+    """Return a small model by architecture, after the preparation that Quark's commands give every model."""
+
+    @cache
+    def build(name: str) -> TinyModel:
+        import transformers
+
+        config = tiny_config(name)
+        folder = tmp_path_factory.mktemp(name)
+        config.save_pretrained(folder)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = getattr(transformers, config.architectures[0])._from_config(config)
+            quark.utils.llm.preprocess_for_quantization(model)
+        return TinyModel(name, str(folder), api.analyze(str(folder), catalog=catalog), model)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def solve_tiny(tiny: Tiny, catalog: Catalog) -> SolveTiny:
+    """Return the answer for a small model; the budget is for its weights, which alone would matter."""
+
+    def answer(name: str, **fields: Any) -> Answer:
+        small = tiny(name)
+        request = {"hardware": "mi300x", "budget_scope": "weights", **fields, "model": small.path}
+        return api.solve(PlanRequest.model_validate(request), small.analysis, catalog=catalog)
+
+    return answer

@@ -1,0 +1,171 @@
+"""Each rule on one layer: allows, forbids, boundary, not applicable."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from solver.catalog import Catalog
+from solver.intake.inventory import BlockRange, CacheGroup, Inventory, LayerFamily
+from solver.rules.options import RULES, Case, impossible, refusals
+from solver.rules.service import Service
+
+MakeCase = Callable[..., Case]
+
+
+def inventory(*layers: LayerFamily, kv_heads: int = 8) -> Inventory:
+    return Inventory(
+        dtype="bfloat16",
+        elements_total=1,
+        checkpoint_bytes=2,
+        hidden_size=4096,
+        vocab_size=1000,
+        blocks=4,
+        max_context=8192,
+        tied_embeddings=False,
+        layers=layers,
+        others=(),
+        caches=(CacheGroup(kind="full", blocks=4, kv_heads=kv_heads, key_elements=128, value_elements=128),),
+    )
+
+
+@pytest.fixture
+def case(catalog: Catalog) -> MakeCase:
+    """Return a case: a dense down_proj of 4096 x 4096 under ptpc_fp8 for vLLM on an MI300X, with changes."""
+
+    def make(
+        scheme: str = "ptpc_fp8",
+        *,
+        role: str = "down",
+        inputs: int = 4096,
+        outputs: int = 4096,
+        hardware: str = "mi300x",
+        backend: str = "vllm",
+        tp: int = 1,
+        model_type: str = "llama",
+        allow_emulated: bool = False,
+        **family: object,
+    ) -> Case:
+        layer = LayerFamily.model_validate(
+            {
+                "name": f"model.layers.{{block}}.mlp.{role}",
+                "role": role,
+                "in_features": inputs,
+                "out_features": outputs,
+                "blocks": (BlockRange(first=0, last=3),),
+                **family,
+            }
+        )
+        service = Service(catalog.hardware.get(hardware), catalog.backends.get(backend), 4096, 1, tp)
+        role_profile = catalog.roles.named(role)
+        return Case(
+            layer, role_profile, catalog.schemes.get(scheme), service, inventory(layer), model_type, allow_emulated
+        )
+
+    return make
+
+
+def broken(case: Case) -> set[str]:
+    return {refusal.rule for refusal in refusals(case)}
+
+
+def test_rule_names_are_unique() -> None:
+    assert len({rule.rule for rule in RULES}) == len(RULES)
+
+
+class TestSchemeExportable:
+    def test_allows(self, case: MakeCase) -> None:
+        assert broken(case()) == set()
+
+    @pytest.mark.parametrize("scheme", ["mx6", "mx9", "bfp16", "amdfp4_global16", "amdfp4_global32"])
+    def test_forbids_even_where_nothing_serves(self, case: MakeCase, scheme: str) -> None:
+        assert "scheme-exportable" in broken(case(scheme, backend="none"))
+        assert impossible(case(scheme, backend="none")) is not None
+
+
+class TestLayerIsLinear:
+    def test_forbids_what_quark_does_not_split(self, case: MakeCase) -> None:
+        assert "layer-is-linear" in broken(case(role="expert_down", experts=4, quantizable=False))
+
+    def test_allows_experts_that_it_splits(self, case: MakeCase) -> None:
+        assert "layer-is-linear" not in broken(case(role="expert_down", experts=4))
+
+
+class TestGroupDivides:
+    @pytest.mark.parametrize(("inputs", "divides"), [(4096, True), (128, True), (2880, False), (4160, False)])
+    def test_groups_of_128(self, case: MakeCase, inputs: int, divides: bool) -> None:
+        assert ("group-divides-in-features" not in broken(case("int4_wo_128", inputs=inputs))) is divides
+
+    def test_does_not_apply_to_schemes_without_groups(self, case: MakeCase) -> None:
+        assert "group-divides-in-features" not in broken(case("int8", inputs=4099))
+
+    def test_is_beyond_insistence(self, case: MakeCase) -> None:
+        refusal = impossible(case("int4_wo_128", inputs=2880))
+        assert refusal is not None
+        assert "2880" in refusal.sentence
+
+
+class TestRoleStaysNative:
+    @pytest.mark.parametrize("role", ["lm_head", "router"])
+    def test_forbids_heads_and_routers_in_vllm(self, case: MakeCase, role: str) -> None:
+        assert "role-stays-native" in broken(case(role=role))
+
+    def test_heads_are_open_where_nothing_serves(self, case: MakeCase) -> None:
+        assert broken(case(role="lm_head", backend="none")) == set()
+
+    def test_insistence_may_override_it(self, case: MakeCase) -> None:
+        assert impossible(case(role="lm_head")) is None
+
+
+class TestKernelIsNative:
+    @pytest.mark.parametrize(
+        ("scheme", "role", "hardware", "native"),
+        [
+            ("mxfp4", "down", "mi300x", False),
+            ("mxfp4", "down", "mi355x", True),
+            ("mxfp4_weight_only", "down", "mi300x", False),
+            ("mxfp4_weight_only", "expert_down", "mi300x", True),
+            ("int4_fp8", "expert_down", "mi300x", True),
+            ("int4_fp8", "down", "mi300x", False),
+            ("fp8", "down", "a100_80", False),
+            ("fp8", "down", "h100_sxm", True),
+            ("nvfp4", "down", "b200", True),
+            ("int8", "down", "b200", False),
+        ],
+    )
+    def test_follows_scheme_kind_and_hardware(
+        self, case: MakeCase, scheme: str, role: str, hardware: str, native: bool
+    ) -> None:
+        experts = {"experts": 8} if role.startswith("expert") else {}
+        assert ("kernel-is-native" not in broken(case(scheme, role=role, hardware=hardware, **experts))) is native
+
+    def test_emulation_is_opened_by_asking(self, case: MakeCase) -> None:
+        assert "kernel-is-native" in broken(case("mxfp4"))
+        assert "kernel-is-native" not in broken(case("mxfp4", allow_emulated=True))
+
+    def test_what_is_unsupported_stays_closed(self, case: MakeCase) -> None:
+        assert "kernel-is-native" in broken(case("amdfp4", allow_emulated=True))
+
+    def test_a_row_for_one_model_type_is_for_no_other(self, case: MakeCase) -> None:
+        arguments = {"role": "expert_down", "hardware": "rx7900xtx", "experts": 4}
+        assert "kernel-is-native" not in broken(case("mxfp4_weight_only", model_type="gpt_oss", **arguments))
+        assert "kernel-is-native" in broken(case("mxfp4_weight_only", model_type="mixtral", **arguments))
+
+
+class TestShardDivides:
+    @pytest.mark.parametrize(("tp", "divides"), [(1, True), (2, True), (4, True), (8, False)])
+    def test_row_parallel_layers_are_cut_along_their_inputs(self, case: MakeCase, tp: int, divides: bool) -> None:
+        assert ("shard-divides" not in broken(case("int4_wo_128", inputs=512, tp=tp))) is divides
+
+    def test_column_parallel_layers_are_cut_along_their_outputs(self, case: MakeCase) -> None:
+        assert "shard-divides" not in broken(case("int4_wo_128", role="up", inputs=128, outputs=64, tp=8))
+        assert "shard-divides" in broken(case("int4_wo_128", role="up", inputs=128, outputs=32, tp=8))
+
+    def test_does_not_apply_to_replicated_layers(self, case: MakeCase) -> None:
+        assert "shard-divides" not in broken(case(role="mla_kv_a", outputs=576, tp=8))
+
+    def test_keys_and_values_are_cut_by_heads(self, case: MakeCase) -> None:
+        eight_heads = case("int4_wo_128", role="k", outputs=1024, tp=16)
+        assert "shard-divides" not in broken(eight_heads)
+        one_head = replace(eight_heads, inventory=inventory(eight_heads.family, kv_heads=1))
+        assert "shard-divides" not in broken(one_head)
