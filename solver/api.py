@@ -6,6 +6,7 @@ from solver.catalog import Catalog
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.analyze import analyze_source
 from solver.intake.read import complete_analysis, load_analysis
+from solver.intake.shipped import shipped_analysis
 from solver.intake.source import find_source
 from solver.plan.confirm import choose, confirm, draft
 from solver.plan.document import Answer, QuantPlan
@@ -53,7 +54,8 @@ def analyze(
     if path.is_file() and path.name.endswith("analysis.json"):
         return complete_analysis(load_analysis(path), catalog)
     source = find_source(model, catalog, revision=revision)
-    return analyze_source(source, catalog, trust_remote_code=trust_remote_code)
+    shipped = None if trust_remote_code else shipped_analysis(source)
+    return shipped or analyze_source(source, catalog, trust_remote_code=trust_remote_code)
 
 
 def solve(

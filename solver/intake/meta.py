@@ -53,7 +53,9 @@ def _config_object(source: ModelSource, *, trust_remote_code: bool) -> Any:
         # Remote code lies beside the real file, and runs only when the user said so.
         location = str(source.folder) if trust_remote_code and source.folder else folder
         try:
-            return transformers.AutoConfig.from_pretrained(location, trust_remote_code=trust_remote_code)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return transformers.AutoConfig.from_pretrained(location, trust_remote_code=trust_remote_code)
         except Exception as error:
             raise _unreadable(source, str(error).replace(folder, source.name)) from error
 

@@ -1,0 +1,62 @@
+"""Every command that the README shows runs, in order, in a folder of its own."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = [
+    line.partition("  #")[0].strip()
+    for block in re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
+    for line in block.splitlines()
+    if line.strip()
+]
+SOLVE = [command for command in COMMANDS if command.startswith("solve")]
+MAKE = [command for command in COMMANDS if command.startswith("make")]
+
+
+def test_all_commands_are_of_a_kind_that_is_tested() -> None:
+    assert set(COMMANDS) == {*SOLVE, *MAKE}
+
+
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert {command.removeprefix("make ") for command in MAKE} <= targets
+
+
+def test_commands_run_as_written(tmp_path: Path) -> None:
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HF_HUB_OFFLINE": "1"}
+    for command in SOLVE:
+        done = subprocess.run(
+            shlex.split(command),
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        assert done.stdout or "-o" in command
+
+
+def test_python_runs_as_written(capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    exec(compile(block, "README.md", "exec"), {})
+    assert capsys.readouterr().out.strip()
+
+
+def test_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", README):
+        assert target.startswith("https://") or (ROOT / target).is_file()
+
+
+def test_the_text_tells_no_machine_and_no_registry() -> None:
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "docs" / "model.md"):
+        assert not re.search(r"/(root|work|home)/|pypi\.org|huggingface\.co", path.read_text(encoding="utf-8"))
