@@ -48,7 +48,8 @@ def test_profiles_and_schemas_are_in_the_wheel(wheel: Path) -> None:
 
 def test_the_installed_wheel_gives_the_same_answer(environment: Path, tmp_path: Path) -> None:
     where = "import solver; print(solver.__file__)"
-    found = subprocess.run([environment / "bin" / "python", "-c", where], check=True, capture_output=True, text=True)
+    command = [environment / "bin" / "python", "-c", where]
+    found = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path)
     assert str(environment) in found.stdout
     answers = [
         subprocess.run([program, *QUESTION], check=True, capture_output=True, cwd=tmp_path).stdout
