@@ -31,4 +31,6 @@ def analyze(
         return
     write_atomic(output, text)
     console.print(summary(analysis))
-    console.print(f"Wrote {output}. Next: solve --model {output} --budget 40GB --hardware mi300x", soft_wrap=True)
+    console.print(
+        f"Wrote {output}. Next: solve --model {output} --budget 40GB --hardware mi300x", soft_wrap=True, markup=False
+    )

@@ -36,4 +36,4 @@ def confirm(
     if not yes and sys.stdin.isatty() and not typer.confirm(CONFIRM, err=True):
         raise DeclinedError("the plan stays a draft.", where=str(plan))
     write_plan(plan, confirmed)
-    messages().print(f"Confirmed {plan}. Next: solve export {plan} --to quark-cli", soft_wrap=True)
+    messages().print(f"Confirmed {plan}. Next: solve export {plan} --to quark-cli", soft_wrap=True, markup=False)

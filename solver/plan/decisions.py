@@ -1,6 +1,5 @@
 """The decision table that is shown before anything final: nine rows, each with its value and its reason."""
 
-import json
 from dataclasses import dataclass
 
 from solver.catalog import Catalog
@@ -38,7 +37,7 @@ def _algorithm_reason(plan: QuantPlan, catalog: Catalog) -> str:
     if plan.algorithm is None:
         if plan.request.get("algorithms") == []:
             return "as asked: plain rounding"
-        return "none that Quark has a configuration for lowers the loss of these schemes"
+        return "none that Quark configures for this model helps here"
     return "; ".join(catalog.algorithms.get(name).summary for name in plan.algorithm.split(","))
 
 
@@ -51,18 +50,20 @@ def decision_table(plan: QuantPlan, catalog: Catalog) -> list[Decision]:
         "smoke": "quick perplexity check after quantizing",
         "full": "full evaluation",
     }
-    override_reason = (
-        "these layers weigh less, or bear less, than the global scheme" if overrides else "one scheme for all layers"
-    )
+    override_reason = "other layers bear more or less than these" if overrides else "one scheme for all layers"
     return [
         Decision("global_scheme", plan.global_scheme, _scheme_reason(plan, catalog)),
         Decision("kv_cache_scheme", plan.kv_cache_scheme or "null", _kv_reason(plan)),
         Decision(
             "exclude_layers",
-            json.dumps(plan.exclude_layers),
-            "the template's defaults, always repeated because passing any replaces them, and layers that stay native",
+            "\n".join(plan.exclude_layers),
+            "the template's own, repeated because passing any replaces them, and layers left native",
         ),
-        Decision("layer_quant_config", json.dumps(overrides, indent=1) if overrides else "{}", override_reason),
+        Decision(
+            "layer_quant_config",
+            "\n".join(f"{pattern} = {scheme}" for pattern, scheme in overrides.items()) or "{}",
+            override_reason,
+        ),
         Decision("algorithm", plan.algorithm or "null", _algorithm_reason(plan, catalog)),
         Decision("calibration_dataset", calibration.dataset, "what Quark calibrates on"),
         Decision("num_calib_data", str(calibration.num_calib_data), "samples"),

@@ -92,6 +92,38 @@ def _leaves(families: Sequence[LayerFamily], schedules: Mapping[LayerFamily, Sch
     return targets
 
 
+def _spelled_together(paths: Sequence[str]) -> str | None:
+    """Return one glob for paths that differ in a single letter: q_proj and k_proj are `[kq]_proj`; else None."""
+    differing = {index for index, letters in enumerate(zip(*paths, strict=False)) if len(set(letters)) > 1}
+    if len({len(path) for path in paths}) > 1 or len(differing) != 1:
+        return None
+    (index,) = differing
+    letters = "".join(sorted(path[index] for path in paths))
+    return f"{paths[0][:index]}[{letters}]{paths[0][index + 1 :]}"
+
+
+def _merged(leaves: Sequence[_Target]) -> list[_Target]:
+    """Return the targets of one container with those of one schedule named together where their spelling allows."""
+    alike: list[list[_Target]] = []
+    for leaf in leaves:
+        home = next((group for group in alike if group[0].schedule == leaf.schedule), None)
+        if home is None:
+            alike.append([leaf])
+        else:
+            home.append(leaf)
+    targets = []
+    for group in alike:
+        near = [leaf for leaf in group if any(_spelled_together([leaf.path, other.path]) for other in group)]
+        path = _spelled_together([leaf.path for leaf in near]) if near else None
+        if path is None:
+            targets.extend(group)
+            continue
+        families = tuple(family for leaf in near for family in leaf.families)
+        targets.append(_Target(path, families, near[0].schedule))
+        targets.extend(leaf for leaf in group if leaf not in near)
+    return targets
+
+
 def _targets(assignment: Assignment, excludes: Sequence[str]) -> list[_Target]:
     """Return families grouped as far as one glob can name them: whole containers, the experts, single leaves.
 
@@ -123,7 +155,9 @@ def _targets(assignment: Assignment, excludes: Sequence[str]) -> list[_Target]:
         if alike and not families[0].experts and not strays(whole):
             targets.append(whole)
             continue
-        targets.extend(replace(leaf, anchored=True) if strays(leaf) else leaf for leaf in _leaves(families, schedules))
+        targets.extend(
+            replace(leaf, anchored=True) if strays(leaf) else leaf for leaf in _merged(_leaves(families, schedules))
+        )
     return targets
 
 

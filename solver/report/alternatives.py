@@ -35,7 +35,7 @@ def _memory(alternative: Alternative) -> Text:
     parts = {
         "weights": bill.weights_bytes,
         "cache": bill.kv_cache_bytes,
-        "activations": bill.activation_bytes,
+        "activ.": bill.activation_bytes,
         "runtime": bill.runtime_bytes,
     }
     width = max(len(_gigabytes(size)) for size in (bill.total_bytes, *parts.values()))
@@ -72,8 +72,8 @@ def _settings(alternative: Alternative) -> str:
 def alternatives_table(answer: Answer) -> Table:
     """Return the table of all alternatives, the recommended one marked."""
     table = Table(box=box.SIMPLE_HEAD, show_lines=True, padding=(0, 1))
-    for heading in ("plan", "GB on a device", "perplexity est.", "decode est., proof"):
-        table.add_column(heading, overflow="fold", no_wrap=heading == "plan")
+    for heading in ("plan", "GB on a device", "perplexity est.", "decode est."):
+        table.add_column(heading, no_wrap=True)
     for item in answer.alternatives:
         plan = _plan(item, recommended=item.id == answer.recommended)
         table.add_row(plan, _memory(item), _risk(item), _settings(item))
@@ -92,18 +92,17 @@ def determinism_line(provenance: Provenance) -> str:
 def print_answer(answer: Answer, console: Console) -> None:
     """Print the question as understood, the alternatives, and what they rest on."""
     model, service = answer.model, answer.service
-    head = f"[bold]{model.model_path}[/bold]  {model.model_type}"
-    if model.elements_total is not None:
-        head += f", {format_count(model.elements_total)} parameters"
-    console.print(head)
+    size = "" if model.elements_total is None else f", {format_count(model.elements_total)} parameters"
+    console.print(Text.assemble((model.model_path, "bold"), f"  {model.model_type}{size}"))
     if service is not None:
         scope = "weights of one device" if service.budget_scope == "weights" else "one device"
-        console.print(f"{service.hardware_title}, budget {format_size_both(service.budget_bytes)} for {scope}")
+        budget = format_size_both(service.budget_bytes)
+        console.print(f"{service.hardware_title}, budget {budget} for {scope}", markup=False)
     if model.unquantized_total_bytes is not None:
         console.print(f"Unquantized it takes {format_size(model.unquantized_total_bytes)} there.")
     console.print(alternatives_table(answer))
     for item in answer.missing:
-        console.print(f"[yellow]missing[/yellow]  {item}")
+        console.print(Text.assemble(("missing", "yellow"), f"  {item}"))
     for item in answer.assumptions:
-        console.print(f"[dim]assumed  {item}[/dim]")
-    console.print(f"[dim]{determinism_line(answer.provenance)}[/dim]")
+        console.print(Text(f"assumed  {item}", style="dim"))
+    console.print(Text(determinism_line(answer.provenance), style="dim"))

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from solver.catalog import Catalog
 from solver.catalog.section import Section
@@ -87,5 +88,5 @@ def listing(catalog: Catalog, name: str) -> Table:
     for column in columns:
         table.add_column(column, no_wrap=column == columns[0], overflow="fold")
     for row in rows(catalog):
-        table.add_row(*row)
+        table.add_row(*(Text(cell) for cell in row))
     return table

@@ -51,9 +51,11 @@ class TestEveryFile:
         folders = {FOLDERS.get(name, name) for name in SECTIONS}
         for path in PROFILES_DIR.rglob("*"):
             relative = path.relative_to(PROFILES_DIR)
-            if path.is_file():
-                assert path.suffix == ".yaml", path
+            if path.suffix == ".yaml":
                 assert relative.parts[0] in folders or relative.as_posix() in SINGLES, path
+            elif path.is_file():
+                assert path.name.endswith(".analysis.json"), path
+                assert path.with_name(path.name.replace(".analysis.json", ".yaml")).is_file(), path
 
     @pytest.mark.parametrize("name", SECTIONS)
     def test_loads(self, catalog: Catalog, name: str) -> None:

@@ -23,6 +23,12 @@ def refused(catalog: Catalog) -> BadInputError:
     return caught.value
 
 
+def look_up(catalog: Catalog, name: str) -> None:
+    """Read the hardware section, then ask it for a name."""
+    assert list(catalog.hardware)
+    catalog.hardware.get(name)
+
+
 class TestRefusedFiles:
     def test_with_unknown_keys_name_the_key(self, tmp_path: Path) -> None:
         error = refused(catalog_with(tmp_path, {MINE: text_of(H20, AS_MINE, more="colour: red\n")}))
@@ -90,7 +96,7 @@ class TestRefusedFiles:
         assert "not valid YAML" in error.what
 
     def test_nested_without_end_are_named(self, tmp_path: Path) -> None:
-        assert refused(catalog_with(tmp_path, {MINE: "[" * 3000})).where == str(tmp_path / MINE)
+        assert refused(catalog_with(tmp_path, {MINE: "[" * 1200})).where == str(tmp_path / MINE)
 
     @pytest.mark.parametrize("content", ["a: [1\nb: 2", "name: a\nname: b\n"])
     def test_end_in_one_line_that_speaks_of_the_user_s_file(self, tmp_path: Path, content: str) -> None:
@@ -188,7 +194,7 @@ class TestLookup:
         [
             ("schemes", "mxpf4", "mxfp4"),
             ("schemes", "int4_w_128", "int4_wo_128"),
-            ("hardware", "mi30x", "mi300x"),
+            ("hardware", "mi300", "mi300x"),
             ("backends", "vlm", "vllm"),
             ("models", "Qwen/Qwen3-8", "Qwen/Qwen3-8B"),
             ("templates", "lama", "llama"),
@@ -211,7 +217,7 @@ class TestLookup:
         assert "solve profiles list hardware" in str(caught.value)
 
     def test_names_each_neighbour_once(self, catalog: Catalog) -> None:
-        nearest = catalog.hardware.nearest("mi30x")
+        nearest = catalog.hardware.nearest("mi300")
         assert len(nearest) == len(set(nearest)) <= 3
 
 
@@ -241,12 +247,11 @@ class TestFolderOfTheUser:
                 Catalog(path)
 
     def test_may_not_use_the_name_of_another_entry(self, tmp_path: Path) -> None:
-        error = refused(catalog_with(tmp_path, {MINE: text_of(H20)}))
-        assert "mine.yaml" in str(error)
-        assert "h20" in str(error)
+        mine = catalog_with(tmp_path, {MINE: text_of(H20)})
+        with pytest.raises(BadInputError, match=r"mine\.yaml"):
+            look_up(mine, "NVIDIA H20")
 
     def test_may_not_take_the_alias_of_another_entry(self, tmp_path: Path) -> None:
-        text = text_of(H20, {**AS_MINE, "[H20]": "[H200]"})
-        error = refused(catalog_with(tmp_path, {MINE: text}))
-        assert "mine.yaml" in str(error)
-        assert "H200" in str(error)
+        mine = catalog_with(tmp_path, {MINE: text_of(H20, {**AS_MINE, "[H20]": "[H200]"})})
+        with pytest.raises(BadInputError, match="H200"):
+            look_up(mine, "H200")
