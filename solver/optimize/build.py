@@ -14,6 +14,7 @@ from solver.intake.inventory import Inventory, LayerFamily
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Option, Problem, UnitClass, Vector
 from solver.risk.model import RiskModel
 from solver.rules.options import support_of
+from solver.rules.patterns import first_match
 from solver.rules.service import Service
 from solver.rules.settings import Settings
 from solver.rules.units import Member, Partition, Unit, tie
@@ -100,6 +101,26 @@ def _classes(units: Sequence[Unit], allowed: AllowedSchemes, costs: Costs, setti
     )
 
 
+def _tied_to_cache(
+    partition: Partition, allowed: AllowedSchemes, kv_patterns: Sequence[str]
+) -> tuple[tuple[Unit, ...], AllowedSchemes]:
+    """Return the units with all that feed an fp8 cache as one, which may have what all of its parts may.
+
+    If a single layer of a KV pattern is excluded, Quark takes the weight quantization from all of them: the unit
+    is native then. It may have nothing where its parts are pinned to different schemes.
+    """
+    units = tie(partition.units, kv_patterns, "all layers that feed the KV cache")
+    excluded = any(first_match(kv_patterns, member.family, member.block) for member in partition.native)
+    choices = dict(allowed)
+    for unit in units:
+        if not any(first_match(kv_patterns, member.family, member.block) for member in unit.members):
+            continue
+        parts = [allowed[part] for part in partition.units if set(part.members) <= set(unit.members)]
+        common = set(parts[0]).intersection(*parts[1:], *([{NATIVE}] if excluded else []))
+        choices[unit] = tuple(name for name in parts[0] if name in common)
+    return units, choices
+
+
 def build_problem(
     partition: Partition,
     allowed: AllowedSchemes,
@@ -111,15 +132,9 @@ def build_problem(
 
     An fp8 KV cache ties all layers that feed it into one unit, which may only have what all of them may.
     """
-    units = partition.units
-    choices = dict(allowed)
+    units, choices = partition.units, allowed
     if settings.kv_cache_scheme is not None:
-        units = tie(units, kv_patterns, "all layers that feed the KV cache")
-        for unit in units:
-            if unit not in choices:
-                parts = [allowed[part] for part in partition.units if set(part.members) <= set(unit.members)]
-                common = set(parts[0]).intersection(*parts[1:])
-                choices[unit] = tuple(name for name in parts[0] if name in common) or (NATIVE,)
+        units, choices = _tied_to_cache(partition, allowed, kv_patterns)
     kv_fp8 = settings.kv_cache_scheme is not None
     native = costs.of(partition.native, None, settings)
     kv_risk = costs.risk.kv_risk(costs.service.context) if kv_fp8 else 0.0

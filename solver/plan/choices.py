@@ -26,8 +26,8 @@ class Choices:
     risks: tuple[RiskNote, ...]
 
     @property
-    def families(self) -> frozenset[str]:
-        """All scheme names that some unit may have, native left out."""
+    def schemes(self) -> frozenset[str]:
+        """All schemes that some unit may have, native left out."""
         return frozenset(name for names in self.allowed.values() for name in names if name != NATIVE)
 
 
@@ -159,23 +159,39 @@ def find_choices(context: Context) -> Choices:
             common &= set(allowed_for(member.family))
         names = tuple(scheme.name for scheme in schemes if scheme.name in common)
         allowed[unit] = (pinned,) if pinned else (NATIVE, *names)
+    risks.extend(
+        RiskNote(
+            severity="low",
+            message=f"{name} stays native as a whole, because a part of it is excluded",
+            recovery_hint="exclude the whole group, or none of it",
+        )
+        for name in parts.widened
+    )
     choices = Choices(parts, allowed, tuple(dict.fromkeys((*excludes, *asked_native))), tuple(risks))
-    if not choices.families:
-        raise _nothing_allowed(context)
+    if not choices.schemes:
+        raise _nothing_allowed(context, choices)
     return choices
 
 
-def _nothing_allowed(context: Context) -> NoAnswerError:
+def _nothing_allowed(context: Context, choices: Choices) -> NoAnswerError:
+    where = f"{context.service.backend.title} on {context.service.hardware.title}"
+    if not choices.partition.units:
+        return NoAnswerError(
+            "every layer that Quark could quantize is excluded.",
+            where=where,
+            mend="Leave some --exclude out; the template's own excludes are lifted by naming a scheme with --layer.",
+        )
+    families = dict.fromkeys(member.family for unit in choices.partition.units for member in unit.members)
     reasons = {
-        refusal.sentence
-        for family in context.inventory.layers
+        refusal.sentence: None
+        for family in families
         for scheme in context.catalog.schemes
         if scheme.usable
         for refusal in refusals(_case(context, family, scheme))[:1]
     }
     return NoAnswerError(
-        f"no layer of {context.analysis.model.model_path} may have any scheme: {'; '.join(sorted(reasons)[:3])}.",
-        where=f"{context.service.backend.title} on {context.service.hardware.title}",
+        f"no layer of {context.analysis.model.model_path} may have any scheme: {'; '.join(list(reasons)[:3])}.",
+        where=where,
         mend="`--backend none` plans for the checkpoint alone, `--allow-emulated` allows what the stack emulates.",
     )
 

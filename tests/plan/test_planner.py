@@ -191,6 +191,23 @@ class TestBudget:
         with pytest.raises(BadInputError, match="MI300X has"):
             solve("Qwen/Qwen3-8B", budget_bytes=300 * 10**9)
 
+    def test_where_only_an_fp8_cache_would_leave_the_weights_alone_some_layer_is_quantized(self, solve: Solve) -> None:
+        # At this length the native model fits with an fp8 cache and not with a native one.
+        fields = {"context": 40_960, "concurrency": 8}
+        answer = solve("Qwen/Qwen3-8B", budget_bytes=43 * 10**9, **fields)
+        assert answer.model.unquantized_total_bytes is not None
+        assert answer.model.unquantized_total_bytes > 43 * 10**9
+        for item in answer.alternatives:
+            assert set(item.scheme_shares) != {NATIVE}
+
+    def test_excluding_everything_has_no_answer(self, solve: Solve) -> None:
+        with pytest.raises(NoAnswerError, match="excluded"):
+            solve("Qwen/Qwen3-8B", budget_bytes=12 * 10**9, exclude=("*",))
+
+    def test_a_group_that_is_excluded_in_part_is_noted(self, solve: Solve) -> None:
+        answer = solve("Qwen/Qwen3-8B", budget_bytes=14 * 10**9, exclude=("*layers.3.self_attn.k_proj",))
+        assert any("block 3 qkv_proj stays native" in note.message for note in answer.alternatives[0].risks)
+
 
 class TestService:
     def test_context_and_concurrency_grow_the_cache(self, solve: Solve) -> None:
@@ -262,6 +279,18 @@ class TestInsistence:
     def test_the_cache_is_as_asked(self, kv: str, solve: Solve) -> None:
         answer = solve("Qwen/Qwen3-8B", budget_bytes=12 * 10**9, kv_cache_scheme=kv)
         assert {item.kv_cache_scheme for item in answer.alternatives} == {None if kv == "none" else "fp8"}
+
+    def test_with_an_fp8_cache_one_excluded_key_leaves_all_of_them_native(self, solve: Solve) -> None:
+        fields = {"kv_cache_scheme": "fp8", "exclude": ("*layers.3.self_attn.k_proj",)}
+        for item in solve("Qwen/Qwen3-8B", budget_bytes=14 * 10**9, **fields).alternatives:
+            assert scheme_by_patterns(item, "model.layers.0.self_attn.k_proj") == NATIVE
+
+    def test_an_fp8_cache_cannot_feed_on_two_schemes(self, solve: Solve) -> None:
+        layers = {"*layers.0.self_attn.[qkv]_proj": "fp8", "*self_attn.[qkv]_proj": "ptpc_fp8"}
+        open_cache = solve("Qwen/Qwen3-8B", budget_bytes=14 * 10**9, layers=layers)
+        assert {item.kv_cache_scheme for item in open_cache.alternatives} == {None}
+        with pytest.raises(BadInputError, match="fp8 KV cache share one"):
+            solve("Qwen/Qwen3-8B", budget_bytes=14 * 10**9, layers=layers, kv_cache_scheme="fp8")
 
     def test_an_algorithm_without_a_configuration_is_kept_and_noted(self, solve: Solve) -> None:
         answer = solve("Qwen/Qwen3-8B", budget_bytes=9 * 10**9, algorithms=("awq",))

@@ -1,16 +1,18 @@
-"""Fixtures on the installed AMD Quark: imported once, and only by the tests that ask for it."""
+"""Fixtures on the installed AMD Quark: imported once, and only for the tests that ask for it."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from solver import api
 from solver.catalog import Catalog
+from solver.errors import InfeasibleError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
 from solver.plan.document import Answer
@@ -23,7 +25,7 @@ class TinyModel:
     """A small model with random weights as Quark sees it, and what the intake says of its configuration."""
 
     name: str
-    path: str
+    folder: str
     analysis: ModelAnalysis
     model: Any
 
@@ -42,13 +44,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the tests of this folder where Quark, an extra of this package, is not installed."""
     if find_spec("quark") is None:
         for item in items:
-            if "/quark/" in item.path.as_posix():
+            if Path(__file__).parent in item.path.parents:
                 item.add_marker(pytest.mark.skip(reason="amd-quark is not installed"))
 
 
 @pytest.fixture(scope="session")
 def quark() -> Any:
-    """Return `quark.torch`; importing it compiles a kernel the first time."""
+    """Return the package `quark.torch`; the first import on a machine compiles a kernel."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import quark.torch
@@ -59,7 +61,7 @@ def quark() -> Any:
 
 @pytest.fixture
 def llm_template(quark: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return Quark's class of templates; what a test registers is forgotten after it."""
+    """Return Quark's class of templates; what a test registers in it is forgotten afterwards."""
     monkeypatch.setattr(quark.LLMTemplate, "_templates", dict(quark.LLMTemplate._templates))
     return quark.LLMTemplate
 
@@ -70,6 +72,7 @@ def tiny(quark: Any, catalog: Catalog, tmp_path_factory: pytest.TempPathFactory)
 
     @cache
     def build(name: str) -> TinyModel:
+        import torch
         import transformers
 
         config = tiny_config(name)
@@ -77,6 +80,7 @@ def tiny(quark: Any, catalog: Catalog, tmp_path_factory: pytest.TempPathFactory)
         config.save_pretrained(folder)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            torch.manual_seed(0)
             model = getattr(transformers, config.architectures[0])._from_config(config)
             quark.utils.llm.preprocess_for_quantization(model)
         return TinyModel(name, str(folder), api.analyze(str(folder), catalog=catalog), model)
@@ -86,11 +90,22 @@ def tiny(quark: Any, catalog: Catalog, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="session")
 def solve_tiny(tiny: Tiny, catalog: Catalog) -> SolveTiny:
-    """Return the answer for a small model; the budget is for its weights, which alone would matter."""
+    """Return the answer for a small model, its budget for the weights alone: the rest of a service outweighs them.
 
-    def answer(name: str, **fields: Any) -> Answer:
+    `share` says where the budget lies between the smallest plan (0) and the unquantized checkpoint (1).
+    """
+
+    def answer(name: str, *, share: float, **fields: Any) -> Answer:
         small = tiny(name)
-        request = {"hardware": "mi300x", "budget_scope": "weights", **fields, "model": small.path}
-        return api.solve(PlanRequest.model_validate(request), small.analysis, catalog=catalog)
+
+        def solve(budget: int) -> Answer:
+            given = {"hardware": "mi300x", "budget_scope": "weights", **fields}
+            request = PlanRequest.model_validate(given | {"model": small.folder, "budget_bytes": budget})
+            return api.solve(request, small.analysis, catalog=catalog)
+
+        with pytest.raises(InfeasibleError) as refused:
+            solve(1)
+        least = refused.value.least_footprint_bytes
+        return solve(least + round(share * (small.inventory.checkpoint_bytes - least)))
 
     return answer

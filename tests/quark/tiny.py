@@ -146,11 +146,17 @@ _CONFIGS: dict[str, dict[str, Any]] = {
     # Model types that Quark 0.13 has no template for.
     "smollm3": {"architectures": ["SmolLM3ForCausalLM"], **_SIZES},
     "olmo2": {"architectures": ["Olmo2ForCausalLM"], **_SIZES},
+    "llava": {
+        "architectures": ["LlavaForConditionalGeneration"],
+        "text_config": {"model_type": "llama", **_SIZES},
+        "vision_config": {"model_type": "clip_vision_model", **_VISION, "projection_dim": 64},
+        "image_seq_length": 4,
+    },
 }
 
 
-ARCHITECTURES = tuple(_CONFIGS)
-UNTEMPLATED = ("smollm3", "olmo2")
+UNTEMPLATED = ("smollm3", "olmo2", "llava")
+TEMPLATED = tuple(name for name in _CONFIGS if name not in UNTEMPLATED)
 
 
 def tiny_config(name: str) -> Any:

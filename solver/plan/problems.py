@@ -1,0 +1,88 @@
+"""The problems of a request: one for each legal row of settings."""
+
+from solver.catalog import NATIVE
+from solver.errors import BadInputError
+from solver.optimize.build import AllowedSchemes, Costs, build_problem
+from solver.optimize.front import prune_rows
+from solver.optimize.problem import Problem
+from solver.plan.choices import Choices
+from solver.plan.context import Context
+from solver.rules.settings import KV_FP8, Settings, SettingsRequest, kv_refusal, legal_settings
+from solver.rules.units import Partition
+
+
+def _costs(context: Context) -> Costs:
+    return Costs(context.catalog, context.inventory, context.service, context.risk)
+
+
+def unquantized(context: Context, choices: Choices, kv_cache_scheme: str | None = None) -> Problem:
+    """Return the problem without a choice: every layer native, the cache as given."""
+    members = [*choices.partition.native, *(m for unit in choices.partition.units for m in unit.members)]
+    whole = Partition((), tuple(members), ())
+    return build_problem(whole, {}, Settings((), kv_cache_scheme), _costs(context), ())
+
+
+def fits_unquantized(context: Context, problem: Problem) -> bool:
+    """Return whether an unquantized model keeps the budget."""
+    return problem.fixed[0] <= context.budget.weights_limit(problem)
+
+
+def _rows(context: Context, choices: Choices) -> list[Settings]:
+    """Return the legal rows of settings.
+
+    Raises
+    ------
+    BadInputError
+        If an fp8 KV cache is asked for and the model or the machine cannot have one.
+    """
+    request, service = context.request, context.service
+    kernel_class = service.hardware.kernel_class
+    if request.kv_cache_scheme == KV_FP8:
+        refusal = kv_refusal(context.template, context.inventory, service.backend, kernel_class)
+        if refusal is not None:
+            raise BadInputError(f"{refusal}.", where="--kv fp8", mend="Leave --kv out, or ask for `--kv none`.")
+    return legal_settings(
+        context.catalog,
+        context.template,
+        context.inventory,
+        service.backend,
+        kernel_class,
+        frozenset(context.catalog.schemes.get(name).family for name in choices.schemes),
+        SettingsRequest(
+            algorithms=request.algorithms,
+            kv_open=request.kv_cache_scheme is None,
+            kv_cache_scheme=None if request.kv_cache_scheme in {None, "none"} else request.kv_cache_scheme,
+        ),
+    )
+
+
+def _without_native(allowed: AllowedSchemes) -> AllowedSchemes:
+    return {unit: tuple(name for name in names if name != NATIVE) or names for unit, names in allowed.items()}
+
+
+def find_problems(context: Context, choices: Choices) -> list[Problem]:
+    """Return the problems of all rows that no other row beats, at least one.
+
+    In a row where the unquantized model keeps the budget, native is no option wherever a unit may have a scheme:
+    else the answer would be to do nothing.
+
+    Raises
+    ------
+    BadInputError
+        If the settings that were asked for leave some layers without any scheme.
+    """
+    problems = []
+    for row in _rows(context, choices):
+        native_fits = fits_unquantized(context, unquantized(context, choices, row.kv_cache_scheme))
+        allowed = _without_native(choices.allowed) if native_fits else choices.allowed
+        problems.append(build_problem(choices.partition, allowed, row, _costs(context), context.template.kv_layers))
+    usable = [problem for problem in problems if all(part.options for part in problem.classes)]
+    if not usable:
+        named = ", ".join(context.request.algorithms or ())
+        raise BadInputError(
+            "the settings leave some layers without any scheme"
+            + (f": {named} breaks what they may have." if named else ": layers that feed an fp8 KV cache share one."),
+            where="--algorithm" if named else "--kv",
+            mend="Leave --algorithm, --kv or the --layer pins out.",
+        )
+    return prune_rows(usable)
