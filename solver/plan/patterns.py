@@ -5,21 +5,17 @@ decides; otherwise the global scheme. Every pattern holds a `*`: without one, vL
 whose name it contains.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from solver.catalog import NATIVE, Catalog
 from solver.catalog.template import Template
 from solver.errors import BadInputError, VerificationError
-from solver.intake.inventory import LayerFamily
 from solver.plan.assignment import Assignment
 from solver.plan.globs import number_globs
+from solver.plan.targets import Target, find_targets
 from solver.rules.patterns import first_match, matches
 from solver.rules.units import Member
-
-Schedule = Mapping[str, tuple[int | None, ...]]
-"""Blocks by scheme of one family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,135 +34,12 @@ class QuarkPatterns:
         return self.global_scheme if pattern is None else self.layer_quant_config[pattern]
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """Families with one schedule, and the path that one glob can name them by.
-
-    `path` is a module path with `{block}`, the end of a leaf or of a container replaced by `*`. `anchored` keeps
-    the part before the block, for models whose vision tower repeats the names of the decoder.
-    """
-
-    path: str
-    families: tuple[LayerFamily, ...]
-    schedule: Schedule
-    anchored: bool = False
-
-    def glob(self, number: str | None) -> str:
-        """Return the pattern for the blocks that the glob `number` matches, or for all of them."""
-        head, block, tail = self.path.partition("{block}")
-        if not block:
-            return f"*{self.path}"
-        if self.anchored:
-            return f"*{head}{number or '*'}{tail}"
-        if number is None:
-            return f"*{tail.removeprefix('.')}"
-        return f"*{head.removesuffix('.').rsplit('.', 1)[-1]}.{number}{tail}"
-
-
-def _path(family: LayerFamily) -> str:
-    """Return the path to name a family by: experts by their parent, as vLLM looks them up."""
-    return f"{family.name.split('.{expert}')[0]}*" if family.experts else family.name
-
-
-def _schedules(assignment: Assignment) -> dict[LayerFamily, dict[str, tuple[int | None, ...]]]:
-    found: dict[LayerFamily, dict[str, list[int | None]]] = defaultdict(lambda: defaultdict(list))
-    for member, scheme in assignment.schemes.items():
-        found[member.family][scheme].append(member.block)
-    return {
-        family: {scheme: tuple(blocks) for scheme, blocks in schedule.items()} for family, schedule in found.items()
-    }
-
-
-def _leaves(families: Sequence[LayerFamily], schedules: Mapping[LayerFamily, Schedule]) -> list[_Target]:
-    """Return one target for each path; families of one path that differ in shape share it."""
-    by_path: dict[str, list[LayerFamily]] = defaultdict(list)
-    for family in families:
-        by_path[_path(family)].append(family)
-    targets = []
-    for path, group in by_path.items():
-        merged: dict[str, list[int | None]] = defaultdict(list)
-        for family in group:
-            for scheme, blocks in schedules[family].items():
-                merged[scheme].extend(block for block in blocks if block not in merged[scheme])
-        targets.append(_Target(path, tuple(group), {name: tuple(blocks) for name, blocks in merged.items()}))
-    return targets
-
-
-def _spelled_together(paths: Sequence[str]) -> str | None:
-    """Return one glob for paths that differ in a single letter: q_proj and k_proj are `[kq]_proj`; else None."""
-    differing = {index for index, letters in enumerate(zip(*paths, strict=False)) if len(set(letters)) > 1}
-    if len({len(path) for path in paths}) > 1 or len(differing) != 1:
-        return None
-    (index,) = differing
-    letters = "".join(sorted(path[index] for path in paths))
-    return f"{paths[0][:index]}[{letters}]{paths[0][index + 1 :]}"
-
-
-def _merged(leaves: Sequence[_Target]) -> list[_Target]:
-    """Return the targets of one container with those of one schedule named together where their spelling allows."""
-    alike: list[list[_Target]] = []
-    for leaf in leaves:
-        home = next((group for group in alike if group[0].schedule == leaf.schedule), None)
-        if home is None:
-            alike.append([leaf])
-        else:
-            home.append(leaf)
-    targets = []
-    for group in alike:
-        near = [leaf for leaf in group if any(_spelled_together([leaf.path, other.path]) for other in group)]
-        path = _spelled_together([leaf.path for leaf in near]) if near else None
-        if path is None:
-            targets.extend(group)
-            continue
-        families = tuple(family for leaf in near for family in leaf.families)
-        targets.append(_Target(path, families, near[0].schedule))
-        targets.extend(leaf for leaf in group if leaf not in near)
-    return targets
-
-
-def _targets(assignment: Assignment, excludes: Sequence[str]) -> list[_Target]:
-    """Return families grouped as far as one glob can name them: whole containers, the experts, single leaves.
-
-    A glob may not match other families, unless those are excluded anyhow: then a leaf is anchored to the part
-    before its block, and a container falls apart into leaves.
-    """
-    schedules = _schedules(assignment)
-    open_families = [
-        family
-        for family in schedules
-        if family.quantizable and first_match(excludes, family, (family.block_indices or (None,))[0]) is None
-    ]
-
-    def strays(target: _Target) -> bool:
-        return any(
-            matches(target.glob(None), family, (family.block_indices or (None,))[0])
-            for family in open_families
-            if family not in target.families
-        )
-
-    containers: dict[str, list[LayerFamily]] = defaultdict(list)
-    for family in schedules:
-        containers[_path(family) if family.experts else family.name.rsplit(".", 1)[0]].append(family)
-    targets = []
-    for container, families in containers.items():
-        first = schedules[families[0]]
-        whole = _Target(f"{container}.*", tuple(families), first)
-        alike = len(families) > 2 and all(schedules[family] == first for family in families)
-        if alike and not families[0].experts and not strays(whole):
-            targets.append(whole)
-            continue
-        targets.extend(
-            replace(leaf, anchored=True) if strays(leaf) else leaf for leaf in _merged(_leaves(families, schedules))
-        )
-    return targets
-
-
-def _block_globs(target: _Target, blocks: Iterable[int | None]) -> list[str]:
+def _block_globs(target: Target, blocks: Iterable[int | None]) -> list[str]:
     numbers = [block for block in blocks if block is not None]
     return [target.glob(number) for number in number_globs(numbers)] if numbers else [target.glob(None)]
 
 
-def _entries(target: _Target, global_scheme: str) -> tuple[dict[str, str], dict[str, str]]:
+def _entries(target: Target, global_scheme: str) -> tuple[dict[str, str], dict[str, str]]:
     """Return the patterns of single blocks, and the pattern of all others, of one target."""
     quantized = {scheme: blocks for scheme, blocks in target.schedule.items() if scheme != NATIVE}
     if not quantized:
@@ -198,7 +71,7 @@ def _kv_entries(assignment: Assignment, template: Template) -> dict[str, str]:
 
 
 def _excludes(
-    targets: Sequence[_Target], assignment: Assignment, template: Template, given: Sequence[str], *, kv: bool
+    targets: Sequence[Target], assignment: Assignment, template: Template, given: Sequence[str], *, kv: bool
 ) -> tuple[str, ...]:
     """Return the given excludes, and what more is needed for layers that stay native."""
     excludes = list(given)
@@ -271,7 +144,7 @@ def to_patterns(
     """
     if not assignment.quantized_elements_by_scheme:
         raise BadInputError("no layer is quantized, and so there is nothing for Quark to do.")
-    targets = _targets(assignment, excludes)
+    targets = find_targets(assignment, excludes)
     all_excludes = _excludes(targets, assignment, template, excludes, kv=kv_fp8)
     best: dict[str, str] | None = None
     best_global = ""

@@ -1,7 +1,5 @@
 """Patterns select exactly what was assigned, on real models, whatever the assignment."""
 
-from fnmatch import fnmatchcase
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,6 +12,7 @@ from solver.plan.patterns import QuarkPatterns, to_patterns, verify_patterns
 from solver.rules.patterns import matches
 from solver.rules.units import Member, partition, tie
 from tests.conftest import Analyse
+from tests.plan.reading import scheme_of_path
 
 MODELS = [
     "Qwen/Qwen3-8B",
@@ -31,13 +30,7 @@ SCHEMES = ["uint4_wo_32", "ptpc_fp8", "fp8", "nvfp4", NATIVE]
 
 
 def independent(patterns: QuarkPatterns, path: str) -> str:
-    """Return the scheme of one module path, read as Quark's documentation says."""
-    if any(fnmatchcase(path, pattern) for pattern in patterns.exclude_layers):
-        return NATIVE
-    for pattern, scheme in patterns.layer_quant_config.items():
-        if fnmatchcase(path, pattern):
-            return scheme
-    return patterns.global_scheme
+    return scheme_of_path(path, patterns.exclude_layers, patterns.layer_quant_config, patterns.global_scheme)
 
 
 class TestAnyAssignment:

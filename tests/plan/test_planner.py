@@ -2,7 +2,6 @@
 
 import json
 import math
-from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
 
@@ -20,18 +19,13 @@ from solver.risk.model import RiskModel
 from solver.rules.options import Case, refusals
 from solver.rules.service import Service
 from tests.conftest import REQUIRED_MODELS, Analyse, Solve
+from tests.plan.reading import scheme_of_path
 
 required = pytest.mark.parametrize("model", REQUIRED_MODELS)
 
 
-def scheme_by_patterns(alternative: Alternative, path: str) -> str:
-    """Return the scheme of a module path by an independent reading of the three fields."""
-    if any(fnmatchcase(path, pattern) for pattern in alternative.exclude_layers):
-        return NATIVE
-    for pattern, scheme in alternative.layer_quant_config.items():
-        if fnmatchcase(path, pattern):
-            return scheme
-    return alternative.global_scheme
+def scheme_by_patterns(item: Alternative, path: str) -> str:
+    return scheme_of_path(path, item.exclude_layers, item.layer_quant_config, item.global_scheme)
 
 
 def service_of(answer: Answer, catalog: Catalog) -> Service:

@@ -1,0 +1,162 @@
+"""Caches: what each block of a model keeps of the past, from the geometry of published configurations."""
+
+from typing import Any
+
+import pytest
+
+from solver import api
+from solver.catalog import Catalog
+from solver.intake.inventory import CacheGroup, Inventory
+from tests.intake.conftest import Inventoried, WriteModel
+
+
+def cache(kind: str, blocks: int, **fields: int) -> CacheGroup:
+    return CacheGroup.model_validate({"kind": kind, "blocks": blocks, **fields})
+
+
+def attention(kind: str, blocks: int, heads: int, width: int, window: int | None = None) -> CacheGroup:
+    fields: dict[str, Any] = {"kv_heads": heads, "key_elements": width, "value_elements": width, "window": window}
+    return CacheGroup.model_validate({"kind": kind, "blocks": blocks, **fields})
+
+
+def kinds(inventory: Inventory) -> set[CacheGroup]:
+    assert len(set(inventory.caches)) == len(inventory.caches)
+    return set(inventory.caches)
+
+
+class TestBundledModels:
+    @pytest.mark.parametrize(
+        ("name", "groups"),
+        [
+            ("meta-llama/Meta-Llama-3.1-70B", {attention("full", 80, 8, 128)}),
+            ("Qwen/Qwen3-8B", {attention("full", 36, 8, 128)}),
+            ("HuggingFaceTB/SmolLM2-135M-Instruct", {attention("full", 30, 3, 64)}),
+            ("EleutherAI/gpt-j-6b", {attention("full", 28, 16, 256)}),
+            ("mistralai/Mistral-7B-v0.1", {attention("sliding", 32, 8, 128, 4096)}),
+            ("mistralai/Mixtral-8x7B-v0.1", {attention("full", 32, 8, 128)}),
+            ("Qwen/Qwen2.5-72B-Instruct", {attention("full", 80, 8, 128)}),
+            # Every sixth block of gemma 3 sees all tokens: 10 of 62.
+            ("google/gemma-3-27b-it", {attention("sliding", 52, 16, 128, 1024), attention("full", 10, 16, 128)}),
+            ("google/gemma-2-9b", {attention("sliding", 21, 8, 256, 4096), attention("full", 21, 8, 256)}),
+            ("openai/gpt-oss-20b", {attention("sliding", 12, 8, 64, 128), attention("full", 12, 8, 64)}),
+            ("openai/gpt-oss-120b", {attention("sliding", 18, 8, 64, 128), attention("full", 18, 8, 64)}),
+            # Every fourth block of Llama 4 sees all tokens: 12 of 48.
+            (
+                "meta-llama/Llama-4-Scout-17B-16E-Instruct",
+                {attention("chunked", 36, 8, 128, 8192), attention("full", 12, 8, 128)},
+            ),
+        ],
+    )
+    def test_keep_keys_and_values(self, name: str, groups: set[CacheGroup], inventoried: Inventoried) -> None:
+        assert kinds(inventoried(name)) == groups
+
+    @pytest.mark.parametrize(
+        ("name", "blocks"), [("deepseek-ai/DeepSeek-V3", 61), ("deepseek-ai/DeepSeek-V2-Lite", 27)]
+    )
+    def test_with_latent_attention_keep_a_latent_and_its_rotary_part(
+        self, name: str, blocks: int, inventoried: Inventoried
+    ) -> None:
+        assert kinds(inventoried(name)) == {cache("mla", blocks, key_elements=512 + 64)}
+
+    def test_with_a_gated_delta_rule_keep_a_matrix_for_each_head(self, inventoried: Inventoried) -> None:
+        # Qwen3-Next: 32 value and 16 key heads of 128, a convolution over 4 tokens of queries, keys and values.
+        state = 32 * 128 * 128 + 3 * (2 * 16 * 128 + 32 * 128)
+        assert kinds(inventoried("Qwen/Qwen3-Next-80B-A3B-Instruct")) == {
+            cache("state", 36, state_elements=state),
+            attention("full", 12, 2, 256),
+        }
+        # Qwen3.5-27B: 48 value heads.
+        state = 48 * 128 * 128 + 3 * (2 * 16 * 128 + 48 * 128)
+        assert kinds(inventoried("Qwen/Qwen3.5-27B")) == {
+            cache("state", 48, state_elements=state),
+            attention("full", 16, 4, 256),
+        }
+
+    def test_with_mamba_keep_a_matrix_for_each_head(self, inventoried: Inventoried) -> None:
+        # Granite 4.0 H small: 128 heads of 64, a state of 128, one group, a convolution over 4 tokens.
+        state = 128 * 64 * 128 + 3 * (128 * 64 + 2 * 1 * 128)
+        assert kinds(inventoried("ibm-granite/granite-4.0-h-small")) == {
+            cache("state", 36, state_elements=state),
+            attention("full", 4, 8, 128),
+        }
+
+    def test_with_short_convolutions_keep_what_vllm_keeps(self, inventoried: Inventoried) -> None:
+        # LFM2: a convolution over 3 tokens needs the 2 before (vLLM, MambaStateShapeCalculator.short_conv_state_shape).
+        assert kinds(inventoried("LiquidAI/LFM2-1.2B")) == {
+            cache("state", 10, state_elements=(3 - 1) * 2048),
+            attention("full", 6, 8, 64),
+        }
+
+    @pytest.mark.parametrize("name", [model.name for model in Catalog().models])
+    def test_have_one_cache_in_each_block(self, name: str, inventoried: Inventoried) -> None:
+        inventory = inventoried(name)
+        assert sum(group.blocks for group in inventory.caches) == inventory.blocks
+
+
+class TestConfigurations:
+    """Small models of types that spell the same facts in other ways."""
+
+    def caches(self, folder: Any, catalog: Catalog) -> set[CacheGroup]:
+        inventory = api.analyze(str(folder), catalog=catalog).inventory
+        assert inventory is not None
+        return kinds(inventory)
+
+    def test_without_a_head_width_divide_the_hidden_size(self, write_model: WriteModel, catalog: Catalog) -> None:
+        assert self.caches(write_model(head_dim=...), catalog) == {attention("full", 2, 2, 16)}
+
+    def test_with_a_head_width_of_their_own_use_it(self, write_model: WriteModel, catalog: Catalog) -> None:
+        assert self.caches(write_model(head_dim=32), catalog) == {attention("full", 2, 2, 32)}
+
+    def test_without_kv_heads_have_as_many_as_heads(self, write_model: WriteModel, catalog: Catalog) -> None:
+        assert self.caches(write_model(num_key_value_heads=...), catalog) == {attention("full", 2, 4, 16)}
+
+    def test_that_switch_their_window_off_see_all_tokens(self, write_model: WriteModel, catalog: Catalog) -> None:
+        qwen2 = {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "sliding_window": 64, "head_dim": ...}
+        folder = write_model(**qwen2, use_sliding_window=False, max_window_layers=2)
+        assert self.caches(folder, catalog) == {attention("full", 2, 2, 16)}
+
+    def test_that_switch_it_on_for_some_blocks_have_both(self, write_model: WriteModel, catalog: Catalog) -> None:
+        qwen2 = {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "sliding_window": 64, "head_dim": ...}
+        folder = write_model(**qwen2, use_sliding_window=True, max_window_layers=1)
+        assert self.caches(folder, catalog) == {attention("full", 1, 2, 16), attention("sliding", 1, 2, 16, 64)}
+
+    @pytest.mark.parametrize(
+        ("fields", "heads"),
+        [
+            ({"multi_query": True, "new_decoder_architecture": False}, 1),
+            ({"multi_query": True, "new_decoder_architecture": True, "num_kv_heads": 2}, 2),
+            ({"multi_query": False, "new_decoder_architecture": False}, 4),
+        ],
+    )
+    def test_of_falcon_share_heads_as_they_say(
+        self, fields: dict[str, object], heads: int, write_model: WriteModel, catalog: Catalog
+    ) -> None:
+        falcon = {
+            "model_type": "falcon",
+            "hidden_size": 64,
+            "num_attention_heads": 4,
+            "num_hidden_layers": 2,
+            "vocab_size": 256,
+        }
+        assert self.caches(write_model(base=falcon, **fields), catalog) == {attention("full", 2, heads, 16)}
+
+    def test_with_wider_keys_than_values_keep_each_at_its_width(
+        self, write_model: WriteModel, catalog: Catalog
+    ) -> None:
+        folder = write_model(
+            base={"model_type": "mimo_v2_flash", "num_hidden_layers": 2, "hidden_size": 64, "vocab_size": 256},
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=24,
+            v_head_dim=16,
+            hybrid_layer_pattern=[0, 0],
+            moe_layer_freq=[0, 0],
+        )
+        widths = {(group.key_elements, group.value_elements) for group in self.caches(folder, catalog)}
+        assert widths == {(24, 16)}
+
+    def test_of_unknown_state_are_partial_and_say_so(self, write_model: WriteModel, catalog: Catalog) -> None:
+        folder = write_model(base={"model_type": "mamba", "num_hidden_layers": 2, "hidden_size": 64, "vocab_size": 256})
+        analysis = api.analyze(str(folder), catalog=catalog)
+        assert analysis.analysis_status == "partial"
+        assert any("state" in fact for fact in analysis.missing)
