@@ -5,7 +5,7 @@ from pathlib import Path
 from solver.catalog import Catalog
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.analyze import analyze_source
-from solver.intake.read import complete_analysis, load_analysis
+from solver.intake.read import complete_analysis, is_analysis, load_analysis
 from solver.intake.shipped import shipped_analysis
 from solver.intake.source import find_source
 from solver.plan.confirm import choose, confirm, draft
@@ -51,7 +51,7 @@ def analyze(
     """
     catalog = catalog or Catalog()
     path = Path(model)
-    if path.is_file() and path.name.endswith("analysis.json"):
+    if is_analysis(path):
         return complete_analysis(load_analysis(path), catalog)
     source = find_source(model, catalog, revision=revision)
     shipped = None if trust_remote_code else shipped_analysis(source)

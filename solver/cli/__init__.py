@@ -1,10 +1,12 @@
 """The command `solve`: one module for each subcommand, all thin."""
 
+import difflib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from solver.errors import EXIT_BUG, PlannerError
+from solver.errors import EXIT_BUG, BadInputError, PlannerError
 
 SUBCOMMANDS = ("analyze", "confirm", "export", "profiles")
 
@@ -14,6 +16,9 @@ def _with_model_flag(arguments: Sequence[str]) -> list[str]:
     first = arguments[0] if arguments else "-"
     if first.startswith("-") or first in SUBCOMMANDS:
         return list(arguments)
+    meant = difflib.get_close_matches(first, SUBCOMMANDS, n=1, cutoff=0.75)
+    if meant and not Path(first).exists():
+        raise BadInputError(f"there is no command {first!r}.", mend=f"Did you mean `solve {meant[0]}`?")
     return ["--model", *arguments]
 
 

@@ -13,7 +13,7 @@ from solver.cli.question import Question, to_request
 from solver.errors import BadInputError, DeclinedError, MissingError, PlannerError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.environment import ENVIRONMENT_NAME, hardware_from_environment
-from solver.intake.read import ANALYSIS_NAME
+from solver.intake.read import ANALYSIS_NAME, is_analysis
 from solver.plan.confirm import confirm, draft
 from solver.plan.decisions import QUESTION, decision_table
 from solver.plan.document import Answer, ErrorAnswer, QuantPlan
@@ -80,8 +80,7 @@ class Session:
     def _model(self) -> tuple[str, str | None]:
         """Return what to analyse, and the reference to an analysis that is read from a file."""
         if self.question.model is not None:
-            is_analysis = self.question.model.endswith("analysis.json")
-            return self.question.model, self.question.model if is_analysis else None
+            return self.question.model, self.question.model if is_analysis(Path(self.question.model)) else None
         if not Path(ANALYSIS_NAME).is_file():
             raise MissingError(
                 f"no model is named and there is no ./{ANALYSIS_NAME}: without an analysis there is no plan.",

@@ -15,6 +15,19 @@ ANALYSIS_NAME = "model_analysis.json"
 _MEND = "`solve analyze MODEL -o model_analysis.json` writes one."
 
 
+def is_analysis(path: Path) -> bool:
+    """Return whether a file is a model analysis rather than a configuration, by its name or its content."""
+    if not path.is_file():
+        return False
+    if path.name == ANALYSIS_NAME:
+        return True
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and "analysis_status" in content
+
+
 def load_analysis(path: Path) -> ModelAnalysis:
     """Return the analysis in a file as it is.
 
