@@ -4,7 +4,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.errors import BadInputError
@@ -58,22 +58,26 @@ class TestParseSize:
         number, unit = (text[:-2], text[-2:]) if text[-2].isalpha() else (text[:-1], text[-1:])
         assert parse_size(text) == Fraction(number) * SCALES[unit]
 
+    @settings(deadline=None)
     @given(amount=amounts, unit=st.sampled_from(sorted(set(SCALES) - {"B"})))
     def test_is_exact_for_every_amount_of_whole_bytes(self, amount: Decimal, unit: str) -> None:
         size = Fraction(amount) * SCALES[unit]
         if size.denominator == 1:
             assert parse_size(f"{written(amount)}{unit}") == size
 
+    @settings(deadline=None)
     @given(amount=amounts, unit=st.sampled_from(sorted(BINARY)))
     def test_never_gives_more_than_was_asked(self, amount: Decimal, unit: str) -> None:
         size = Fraction(amount) * SCALES[unit]
         if size >= 1:
             assert size - 1 < parse_size(f"{written(amount)}{unit}") <= size
 
+    @settings(deadline=None)
     @given(size=st.integers(1, 10**18))
     def test_is_exact_for_plain_bytes(self, size: int) -> None:
         assert parse_size(f"{size}B") == size
 
+    @settings(deadline=None)
     @given(amount=st.integers(1, 10**4), unit=st.sampled_from(("kB", "MB", "GB", "TB")))
     def test_keeps_decimal_and_binary_units_apart(self, amount: int, unit: str) -> None:
         binary = f"{unit[0].upper()}iB"
@@ -146,6 +150,7 @@ class TestParseSize:
     def test_is_exact_or_refuses_what_is_unusual(self, text: str, exact: int) -> None:
         assert parsed(text) in (exact, None)
 
+    @settings(deadline=None)
     @given(st.text(max_size=12))
     def test_ends_in_a_size_or_in_a_clear_refusal(self, text: str) -> None:
         size = parsed(text)
@@ -181,6 +186,7 @@ class TestFormatSize:
     def test_of_both_kinds_gives_the_exact_bytes_too(self) -> None:
         assert format_size_both(12 * 10**9) == "12.00 GB = 11.18 GiB (12,000,000,000 B)"
 
+    @settings(deadline=None)
     @given(size=st.integers(1, 10**15), binary=st.booleans())
     def test_is_read_back_to_what_it_shows(self, size: int, binary: bool) -> None:
         shown = parse_size(format_size(size, binary=binary))
@@ -201,11 +207,13 @@ class TestFormatCount:
 
 
 class TestIntegers:
+    @settings(deadline=None)
     @given(numerator=st.integers(-(10**30), 10**30), denominator=st.integers(1, 10**12))
     def test_quotients_are_rounded_up_exactly(self, numerator: int, denominator: int) -> None:
         quotient = ceil_div(numerator, denominator)
         assert (quotient - 1) * denominator < numerator <= quotient * denominator
 
+    @settings(deadline=None)
     @given(value=st.integers(0, 10**30), multiple=st.integers(1, 10**12))
     def test_multiples_are_the_least_that_fit(self, value: int, multiple: int) -> None:
         rounded = round_up(value, multiple)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.catalog import Catalog
@@ -157,6 +157,7 @@ class TestCanonical:
     def test_keeps_decimal_points(self, one: str, other: str) -> None:
         assert canonical(one) != canonical(other)
 
+    @settings(deadline=None)
     @given(st.text())
     def test_of_a_canonical_name_is_itself(self, name: str) -> None:
         assert canonical(canonical(name)) == canonical(name)

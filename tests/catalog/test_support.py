@@ -43,10 +43,8 @@ def cells(stack: str) -> Iterator[Cell]:
             lines[row["scheme"], row["layers"]].append(row)
     for (scheme, layers), group in lines.items():
         named = {name: row for row in group for name in row["hardware"].split()}
-        rest = named.pop("*", None)
         for hardware_class in classes():
-            row = named.get(hardware_class, rest)
-            assert row is not None
+            row = named[hardware_class if hardware_class in named else "*"]
             for role in ROLES[layers]:
                 yield Cell(scheme, role, hardware_class, row)
 

@@ -4,7 +4,7 @@ import json
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -17,17 +17,20 @@ MODELS = [model.name for model in Catalog().models]
 
 
 class TestRanges:
+    @settings(deadline=None)
     @given(st.lists(st.integers(0, 300)))
     def test_hold_exactly_the_blocks_that_they_were_made_of(self, blocks: list[int]) -> None:
         ranges = to_ranges(blocks)
         assert [block for part in ranges for block in range(part.first, part.last + 1)] == sorted(set(blocks))
 
+    @settings(deadline=None)
     @given(st.sets(st.integers(0, 300)))
     def test_are_as_few_as_can_be(self, blocks: set[int]) -> None:
         ranges = to_ranges(blocks)
         assert len(ranges) == sum(block - 1 not in blocks for block in blocks)
         assert all(left.last + 1 < right.first for left, right in pairwise(ranges))
 
+    @settings(deadline=None)
     @given(st.sets(st.integers(0, 300), min_size=1), st.integers(0, 8))
     def test_give_a_family_its_layers(self, blocks: set[int], experts: int) -> None:
         name = "model.layers.{block}.mlp.experts.{expert}.w" if experts else "model.layers.{block}.w"
@@ -72,6 +75,15 @@ class TestDocument:
         assert document["analysis_status"] == "complete"
         assert len(document["model"]["config_sha256"]) == 64
         assert document["model"]["model_path"] == name
+
+    @pytest.mark.parametrize("name", MODELS)
+    def test_tells_quark_what_there_is_to_quantize(self, name: str, built: Built, catalog: Catalog) -> None:
+        analysis = built(name)
+        template = catalog.templates.find(analysis.model.model_type)
+        assert analysis.inventory is not None
+        assert analysis.quantization_targets.linear_layer_count == analysis.inventory.quantizable_count
+        assert analysis.quantization_targets.exclude_defaults == (template.exclude_layers if template else ("lm_head",))
+        assert analysis.quantization_targets.has_non_linear_experts == (analysis.inventory.moe is not None)
 
     def test_keeps_what_other_tools_add(self, built: Built) -> None:
         document = built("Qwen/Qwen3-8B").document() | {"run_id": "r1"}

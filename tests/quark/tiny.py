@@ -159,8 +159,8 @@ UNTEMPLATED = ("smollm3", "olmo2", "llava")
 TEMPLATED = tuple(name for name in _CONFIGS if name not in UNTEMPLATED)
 
 
-def tiny_config(name: str) -> Any:
+def tiny_config(name: str, **changes: Any) -> Any:
     """Return the transformers configuration of a small model."""
     from transformers import AutoConfig
 
-    return AutoConfig.for_model(name, dtype="bfloat16", **_CONFIGS[name])
+    return AutoConfig.for_model(name, dtype="bfloat16", **(_CONFIGS[name] | changes))
