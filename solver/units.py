@@ -1,15 +1,17 @@
 """Sizes as people write and read them: `40GB` is 40e9 bytes, `37GiB` is 37 * 2^30 bytes."""
 
 import re
+from fractions import Fraction
 
-from pydantic import ByteSize, TypeAdapter, ValidationError
+from pydantic import ByteSize, TypeAdapter
 
 from solver.errors import BadInputError
 
 GIB = 2**30
 
 _BYTE_SIZE: TypeAdapter[ByteSize] = TypeAdapter(ByteSize)
-_BARE_NUMBER = re.compile(r"\s*[0-9.]+\s*")
+_BARE_NUMBER = re.compile(r"[+-]?[0-9.]+")
+_SIZE = re.compile(r"(?P<amount>[0-9]+(\.[0-9]+)?)\s*(?P<unit>[kmgtp]i?b?|b)", re.IGNORECASE)
 _DECIMAL = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
 _BINARY = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
@@ -25,12 +27,13 @@ def parse_size(text: str, *, flag: str = "--budget") -> int:
 
     """
     example = "Write for example 40GB (40e9 bytes) or 40GiB (40 * 2^30 bytes)."
-    if _BARE_NUMBER.fullmatch(text):
+    if _BARE_NUMBER.fullmatch(text.strip()):
         raise BadInputError(f"the size {text.strip()!r} has no unit.", where=flag, mend=example)
-    try:
-        size = int(_BYTE_SIZE.validate_python(text.strip()))
-    except (ValidationError, ValueError, OverflowError):
-        raise BadInputError(f"{text!r} is not a size.", where=flag, mend=example) from None
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise BadInputError(f"{text!r} is not a size.", where=flag, mend=example)
+    # pydantic knows the units; the amount is exact only as a fraction: 8.19GB is no byte less.
+    size = int(Fraction(match["amount"]) * _BYTE_SIZE.validate_python(f"1{match['unit']}"))
     if size <= 0:
         raise BadInputError(f"the size {text!r} is not positive.", where=flag, mend=example)
     return size
@@ -38,8 +41,10 @@ def parse_size(text: str, *, flag: str = "--budget") -> int:
 
 def format_size(size: int, *, binary: bool = False, digits: int = 2) -> str:
     """Return bytes in the largest fitting unit: `11.87 GB`, or `11.05 GiB` with `binary`."""
+    base = 1024 if binary else 1000
     for unit, scale in _BINARY if binary else _DECIMAL:
-        if abs(size) >= scale:
+        # What would round to a whole larger unit is written in that unit.
+        if abs(size) >= base and round(abs(size) * base / scale, digits) >= base:
             return f"{size / scale:.{digits}f} {unit}"
     return f"{size} B"
 
@@ -52,7 +57,7 @@ def format_size_both(size: int) -> str:
 def format_count(count: int) -> str:
     """Return a count of elements the way models are named: `8.19 B`, `135 M`."""
     for unit, scale in (("T", 10**12), ("B", 10**9), ("M", 10**6), ("K", 10**3)):
-        if count >= scale:
+        if count >= 1000 and float(f"{count / scale:.3g}") >= 1:
             return f"{count / scale:.3g} {unit}"
     return str(count)
 

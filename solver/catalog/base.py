@@ -16,7 +16,7 @@ class Profile(BaseModel):
 class Quantity(Profile):
     """A number with its unit and the source that it was read from."""
 
-    value: float
+    value: float = Field(ge=0, allow_inf_nan=False, strict=True)
     unit: Unit
     source: str = Field(min_length=3)
     note: str | None = None
@@ -25,5 +25,5 @@ class Quantity(Profile):
 class Band(Quantity):
     """A number known only between two ends."""
 
-    low: float
-    high: float
+    low: float = Field(ge=0, allow_inf_nan=False)
+    high: float = Field(ge=0, allow_inf_nan=False)

@@ -54,6 +54,11 @@ class Catalog:
         self.sensitivities = Section("sensitivity", Sensitivity, self._folders("sensitivity"))
         self.models = Section("model", ZooModel, self._folders("models"))
 
+    @property
+    def extended(self) -> bool:
+        """Whether a user's folder lies on top."""
+        return len(self._roots) > 1
+
     def _folders(self, name: str) -> list[Path]:
         return [root / name for root in self._roots]
 

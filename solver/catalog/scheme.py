@@ -21,8 +21,8 @@ class Dimension(Profile):
     """One axis of a stored tensor: `ceil(factor * axis / divisor)`, written `3*in/4`."""
 
     axis: Literal["in", "out"]
-    factor: int = 1
-    divisor: int = 1
+    factor: int = Field(default=1, gt=0)
+    divisor: int = Field(default=1, gt=0)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

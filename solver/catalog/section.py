@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from solver.catalog.base import Profile
 from solver.errors import BadInputError, UnknownNameError
@@ -20,6 +20,15 @@ P = TypeVar("P", bound=Profile)
 def canonical(name: str) -> str:
     """Return a name without case and punctuation, decimal points kept: `Qwen3-1.7B` -> `qwen31.7b`."""
     return re.sub(r"[^a-z0-9.]|(?<!\d)\.|\.(?!\d)", "", name.lower())
+
+
+def _one_line(error: Exception) -> str:
+    """Return what a YAML error says and where in the file, without its excerpts and advice."""
+    if not isinstance(error, MarkedYAMLError):
+        return " ".join(str(error).split())
+    mark = error.problem_mark or error.context_mark
+    place = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+    return f"{error.problem or error.context}{place}"
 
 
 def read_yaml(path: Path) -> Any:
@@ -34,7 +43,9 @@ def read_yaml(path: Path) -> Any:
     try:
         return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
     except (YAMLError, UnicodeDecodeError) as error:
-        raise BadInputError(f"not valid YAML: {error}", where=str(path)) from error
+        raise BadInputError(f"not valid YAML: {_one_line(error)}.", where=str(path)) from error
+    except RecursionError:
+        raise BadInputError("not valid YAML: nested too deeply.", where=str(path)) from None
     except OSError as error:
         raise BadInputError(f"cannot be read: {error.strerror}", where=str(path)) from error
 
@@ -93,7 +104,18 @@ class Section(Generic[P]):
 
     @cached_property
     def _by_alias(self) -> dict[str, P]:
-        return {canonical(name): entry for entry in self for name in self._names_of(entry)}
+        owners: dict[str, tuple[str, P]] = {}
+        for stem in sorted(self._files):
+            entry = self._entry(stem)
+            for name in self._names_of(entry):
+                owner, _ = owners.setdefault(canonical(name), (stem, entry))
+                if owner != stem:
+                    raise BadInputError(
+                        f"the {self.kind} {name!r} is that of {self._files[owner]} already.",
+                        where=str(self._files[stem]),
+                        mend="A file overrides the bundled one of the same file name.",
+                    )
+        return {name: entry for name, (_, entry) in owners.items()}
 
     def find(self, name: str) -> P | None:
         """Return the entry with this name, title or alias, whatever its case and punctuation."""

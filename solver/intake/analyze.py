@@ -2,6 +2,7 @@
 
 from solver.catalog import Catalog
 from solver.catalog.template import Template
+from solver.errors import BadInputError
 from solver.intake.analysis import AnalyzedModel, ModelAnalysis, QuantizationTargets, Risk
 from solver.intake.caches import cache_groups
 from solver.intake.inventory import DTYPE_BYTES, Inventory, LayerFamily, MixtureOfExperts
@@ -28,6 +29,8 @@ def _quantized_by(source: ModelSource) -> str | None:
     for part in (source.config, text):
         stated = part.get("quantization_config") or part.get("quantization")
         if stated:
+            if not isinstance(stated, dict):
+                return str(stated)
             return str(stated.get("quant_method") or stated.get("quant_algo") or "unnamed method")
     if source.folder is not None and (source.folder / SIDE_QUANT_CONFIG).is_file():
         return SIDE_QUANT_CONFIG
@@ -42,8 +45,22 @@ def _moe(layers: tuple[LayerFamily, ...], meta: MetaModel, catalog: Catalog) -> 
     return MixtureOfExperts(
         experts=experts,
         experts_per_token=int(fields.first("experts_per_token", meta.text_config) or experts),
-        shared_experts=int(fields.first("shared_experts", meta.text_config) or 0),
+        shared_experts=int(
+            fields.first("shared_experts", meta.text_config)
+            or any(family.role.startswith("shared_") for family in layers)
+        ),
     )
+
+
+def _check_consistency(meta: MetaModel, catalog: Catalog) -> None:
+    """Raise ValueError where the configuration contradicts itself in a way that building the model lets pass."""
+    text, fields = meta.text_config, catalog.config_fields
+    heads, groups = getattr(text, "num_attention_heads", None), getattr(text, "num_key_value_heads", None)
+    if heads and groups and heads % groups:
+        raise ValueError(f"{heads} attention heads cannot share {groups} key-value heads")
+    experts, routed = fields.first("experts", text), fields.first("experts_per_token", text)
+    if experts is not None and routed is not None and not 0 < routed <= experts:
+        raise ValueError(f"a token cannot be routed to {routed} of {experts} experts")
 
 
 def _inventory(meta: MetaModel, dtype: str, catalog: Catalog) -> tuple[Inventory, list[str]]:
@@ -124,7 +141,12 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
     meta = build_on_meta(source, trust_remote_code=trust_remote_code)
     stated = _dtype(source)
     dtype = stated or ASSUMED_DTYPE
-    inventory, missing = _inventory(meta, dtype, catalog)
+    try:
+        _check_consistency(meta, catalog)
+        inventory, missing = _inventory(meta, dtype, catalog)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise BadInputError(f"describes no decoder that can be analysed: {reason}.", where=source.name) from error
     model_type = str(meta.config.model_type)
     template = catalog.templates.find(model_type)
     return ModelAnalysis(

@@ -43,7 +43,7 @@ def _state_elements(config: Any) -> int | None:
         window = (getattr(config, "mamba_d_conv", None) or config.conv_kernel) - 1
         return int(heads * head_dim * state + window * (heads * head_dim + 2 * groups * state))
     window = getattr(config, "conv_L_cache", None)
-    return int(window * config.hidden_size) if window else None
+    return int((window - 1) * config.hidden_size) if window else None
 
 
 def _block_kinds(config: Any, fields: ConfigFields) -> list[str]:

@@ -7,8 +7,9 @@ blocks that have it. DeepSeek-V3's 45,000 linears are 18 families.
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+DtypeName = Literal["float64", "float32", "bfloat16", "float16", "float8_e4m3fn", "float8_e5m2", "int8", "uint8"]
 CacheKind = Literal["full", "sliding", "chunked", "mla", "state"]
 
 DTYPE_BYTES = {
@@ -33,8 +34,14 @@ class Record(BaseModel):
 class BlockRange(Record):
     """Consecutive block indices, both ends included."""
 
-    first: int
-    last: int
+    first: int = Field(ge=0)
+    last: int = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "BlockRange":
+        if self.first > self.last:
+            raise ValueError("a range of blocks ends before it begins")
+        return self
 
 
 def to_ranges(blocks: Iterable[int]) -> tuple[BlockRange, ...]:
@@ -61,7 +68,7 @@ class LayerFamily(Record):
     in_features: int = Field(gt=0)
     out_features: int = Field(gt=0)
     blocks: tuple[BlockRange, ...] = ()
-    experts: int = 0
+    experts: int = Field(default=0, ge=0)
     bias: bool = False
     quantizable: bool = Field(default=True, description="whether Quark sees it as a linear layer")
     tied: bool = Field(default=False, description="whether the weight is another parameter's")
@@ -114,32 +121,32 @@ class CacheGroup(Record):
     """
 
     kind: CacheKind
-    blocks: int
-    kv_heads: int = 1
+    blocks: int = Field(gt=0)
+    kv_heads: int = Field(default=1, gt=0)
     key_elements: int = Field(default=0, description="per head and token")
     value_elements: int = Field(default=0, description="per head and token")
-    window: int | None = Field(default=None, description="tokens, for sliding and chunked")
+    window: int | None = Field(default=None, gt=0, description="tokens, for sliding and chunked")
     state_elements: int = 0
 
 
 class MixtureOfExperts(Record):
     """Experts of one block and how many a token is routed to."""
 
-    experts: int
-    experts_per_token: int
+    experts: int = Field(gt=0)
+    experts_per_token: int = Field(gt=0)
     shared_experts: int = 0
 
 
 class Inventory(Record):
     """All parameters and caches of a model, as they are before quantizing."""
 
-    dtype: str
-    elements_total: int
-    checkpoint_bytes: int
-    hidden_size: int
-    vocab_size: int
-    blocks: int
-    max_context: int | None
+    dtype: DtypeName
+    elements_total: int = Field(gt=0)
+    checkpoint_bytes: int = Field(gt=0)
+    hidden_size: int = Field(gt=0)
+    vocab_size: int = Field(gt=0)
+    blocks: int = Field(gt=0)
+    max_context: int | None = Field(gt=0)
     tied_embeddings: bool
     layers: tuple[LayerFamily, ...]
     others: tuple[ParameterGroup, ...]

@@ -50,8 +50,9 @@ def _config_object(source: ModelSource, *, trust_remote_code: bool) -> Any:
     content = {key: value for key, value in source.config.items() if key not in _NOT_FOR_META}
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "config.json").write_text(json.dumps(content), encoding="utf-8")
-        # Remote code lies beside the real file, and runs only when the user said so.
-        location = str(source.folder) if trust_remote_code and source.folder else folder
+        # Remote code lies beside the real file, and runs only when the user said so and the file asks for it.
+        own_code = trust_remote_code and source.folder is not None and "auto_map" in source.config
+        location = str(source.folder) if own_code else folder
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -81,8 +82,9 @@ def _model_class(transformers: Any, config: Any) -> Any:
 
     The Auto classes alone are no guide: AutoModelForCausalLM drops the vision part of some models silently.
     """
-    for name in getattr(config, "architectures", None) or ():
-        found = getattr(transformers, name, None)
+    names = getattr(config, "architectures", None)
+    for name in names if isinstance(names, list) else ():
+        found = getattr(transformers, str(name), None)
         if isinstance(config, getattr(found, "config_class", None) or ()):
             return found
     for auto in (transformers.AutoModelForCausalLM, transformers.AutoModelForImageTextToText):

@@ -17,13 +17,11 @@ _MEND = "`solve analyze MODEL -o model_analysis.json` writes one."
 
 def is_analysis(path: Path) -> bool:
     """Return whether a file is a model analysis rather than a configuration, by its name or its content."""
-    if not path.is_file():
-        return False
-    if path.name == ANALYSIS_NAME:
-        return True
     try:
+        if path.name == ANALYSIS_NAME or not path.is_file():
+            return path.is_file()
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(content, dict) and "analysis_status" in content
 
@@ -42,9 +40,11 @@ def load_analysis(path: Path) -> ModelAnalysis:
     if not path.is_file():
         raise MissingError("there is no model analysis, and so no plan.", where=str(path), mend=_MEND)
     try:
-        return ModelAnalysis.model_validate(json.loads(path.read_text(encoding="utf-8")))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
         raise BadInputError(f"not valid JSON: {error}.", where=str(path), mend=_MEND) from error
+    try:
+        return ModelAnalysis.model_validate(content)
     except ValidationError as error:
         fields = "; ".join(
             f"{'.'.join(map(str, item['loc'])) or 'document'}: {item['msg']}"
@@ -60,6 +60,14 @@ def complete_analysis(analysis: ModelAnalysis, catalog: Catalog) -> ModelAnalysi
     `model.model_path` names, where that can be found without the network.
     """
     if analysis.inventory is not None:
+        known = {role.name for role in catalog.roles.roles}
+        unknown = sorted({family.role for family in analysis.inventory.layers} - known)
+        if unknown:
+            raise BadInputError(
+                f"no role is called {' or '.join(unknown)}.",
+                where=f"analysis of {analysis.model.model_path}",
+                mend=_MEND,
+            )
         return analysis
     try:
         source = find_source(analysis.model.model_path, catalog, local_only=True)

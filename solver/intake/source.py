@@ -17,7 +17,8 @@ SIDE_QUANT_CONFIG = "hf_quant_config.json"
 class ModelSource:
     """A configuration and where it came from.
 
-    `folder` is where the checkpoint's other files would lie, None for the bundled zoo.
+    `folder` is where the checkpoint's other files would lie: None for the bundled zoo, and for a file that is not
+    called `config.json`, whose neighbours belong to another.
     """
 
     name: str
@@ -37,7 +38,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     mend = "A model configuration is the config.json of a Hugging Face checkpoint."
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadInputError(f"not valid JSON: {error}.", where=str(path), mend=mend) from error
     except OSError as error:
         raise BadInputError(f"cannot be read: {error.strerror}.", where=str(path)) from error
@@ -54,7 +55,8 @@ def _from_path(path: Path) -> ModelSource:
             where=str(path),
             mend="Name a checkpoint's folder or its config.json.",
         )
-    return ModelSource(str(path.resolve()), "folder" if path.is_dir() else "file", _read_config(file), file.parent)
+    folder = file.parent if file.name == CONFIG_NAME else None
+    return ModelSource(str(path.resolve()), "folder" if path.is_dir() else "file", _read_config(file), folder)
 
 
 def _from_hub(name: str, revision: str | None, nearest: list[str], *, local_only: bool) -> ModelSource:
@@ -111,8 +113,12 @@ def find_source(model: str, catalog: Catalog, *, revision: str | None = None, lo
         If the hub id is not at hand and the hub cannot be reached.
 
     """
-    path = Path(model).expanduser()
-    if path.exists():
+    try:
+        path = Path(model).expanduser()
+        exists = path.exists()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise BadInputError(f"can name no file: {error}.", where=f"--model {model[:40]}") from error
+    if exists:
         return _from_path(path)
     bundled = catalog.models.find(model) if revision is None else None
     if bundled is not None:
