@@ -8,6 +8,8 @@ from solver.intake.inventory import Inventory, LayerFamily
 from solver.rules.service import Service, served_dtype_bytes, shard_shape
 from solver.units import ceil_div
 
+_WIDE_BYTES = 4
+
 
 def layer_bytes(family: LayerFamily, scheme: Scheme | None, role: Role, service: Service, inventory: Inventory) -> int:
     """Return the bytes that one layer takes on one device; `scheme` None means native.
@@ -24,14 +26,17 @@ def layer_bytes(family: LayerFamily, scheme: Scheme | None, role: Role, service:
 def other_bytes(service: Service, inventory: Inventory) -> int:
     """Return the bytes on one device of all parameters outside the layers.
 
-    Embeddings are cut by vocabulary; norms, biases, routers and vision towers are replicated.
+    Embeddings are cut by vocabulary; norms, biases, routers, vision towers and buffers are replicated. What
+    transformers keeps in float32, Quark writes in float32.
     """
     dtype_bytes = served_dtype_bytes(inventory)
-    return sum(
-        (ceil_div(group.elements, service.tensor_parallel) if group.part == "embedding" else group.elements)
-        * dtype_bytes
-        for group in inventory.others
-    )
+    total = inventory.buffer_bytes
+    for group in inventory.others:
+        embedding = group.part == "embedding"
+        elements = ceil_div(group.elements, service.tensor_parallel) if embedding else group.elements
+        wide = group.wide_elements if inventory.dtype_bytes < _WIDE_BYTES else 0
+        total += elements * dtype_bytes + wide * (_WIDE_BYTES - dtype_bytes)
+    return total
 
 
 def read_share(role: Role, service: Service, inventory: Inventory) -> Fraction:

@@ -6,7 +6,7 @@ from solver.plan.document import QuantPlan
 
 SUPPORTED = frozenset({"min_kv_scale", "attention_dtype"})
 
-_SCRIPT = '''"""Quantizes {model} with AMD Quark, as planned by quant-plan-solver {version}."""
+_SCRIPT = '''"""Quantizes a model with AMD Quark, as planned by quant-plan-solver {version}."""
 
 MODEL_DIR = {model!r}
 OUTPUT_DIR = {output!r}
@@ -37,7 +37,9 @@ def main():
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model, _ = get_model(MODEL_DIR, "auto", device, True, False, trust_remote_code=TRUST_REMOTE_CODE)
     preprocess_for_quantization(model)
-    tokenizer = get_tokenizer(MODEL_DIR, max_seq_len={seq_len}, model_type={model_type!r})
+    tokenizer = get_tokenizer(
+        MODEL_DIR, max_seq_len={seq_len}, model_type={model_type!r}, trust_remote_code=TRUST_REMOTE_CODE
+    )
     data = get_calib_dataloader(
         dataset_name={dataset!r},
         tokenizer=tokenizer,

@@ -4,9 +4,9 @@ from solver.catalog import Catalog
 from solver.catalog.template import Template
 from solver.errors import BadInputError
 from solver.intake.analysis import AnalyzedModel, ModelAnalysis, QuantizationTargets, Risk
-from solver.intake.caches import cache_groups
+from solver.intake.caches import block_config, cache_groups
 from solver.intake.inventory import DTYPE_BYTES, Inventory, LayerFamily, MixtureOfExperts
-from solver.intake.layers import find_layers, other_parameters, to_families
+from solver.intake.layers import find_convolutions, find_layers, other_parameters, saved_buffer_bytes, to_families
 from solver.intake.meta import MetaModel, build_on_meta
 from solver.intake.source import SIDE_QUANT_CONFIG, ModelSource
 
@@ -14,19 +14,30 @@ ASSUMED_DTYPE = "bfloat16"
 
 
 def _dtype(source: ModelSource) -> str | None:
-    """Return the checkpoint's type: stated at the top, or only in the text part."""
-    parts = (source.config, source.config.get("text_config") or {})
-    for part in parts:
+    """Return the checkpoint's type: stated at the top, or only in the text part.
+
+    Raises
+    ------
+    BadInputError
+        If something is stated that is no type.
+    """
+    text = source.config.get("text_config")
+    for part in (source.config, text if isinstance(text, dict) else {}):
         for key in ("dtype", "torch_dtype"):
-            if part.get(key) in DTYPE_BYTES:
-                return str(part[key])
+            stated = part.get(key)
+            if isinstance(stated, str) and stated in DTYPE_BYTES:
+                return stated
+            if stated not in (None, "auto"):
+                raise BadInputError(
+                    f"{key} {stated!r} is no type.", where=source.name, mend=f"Known are {', '.join(DTYPE_BYTES)}."
+                )
     return None
 
 
 def _quantized_by(source: ModelSource) -> str | None:
     """Return how the checkpoint is quantized already, or None; there are four places that may say it."""
-    text = source.config.get("text_config") or {}
-    for part in (source.config, text):
+    text = source.config.get("text_config")
+    for part in (source.config, text if isinstance(text, dict) else {}):
         stated = part.get("quantization_config") or part.get("quantization")
         if stated:
             if not isinstance(stated, dict):
@@ -54,7 +65,7 @@ def _moe(layers: tuple[LayerFamily, ...], meta: MetaModel, catalog: Catalog) -> 
 
 def _check_consistency(meta: MetaModel, catalog: Catalog) -> None:
     """Raise ValueError where the configuration contradicts itself in a way that building the model lets pass."""
-    text, fields = meta.text_config, catalog.config_fields
+    text, fields = block_config(meta.text_config, 0), catalog.config_fields
     heads, groups = getattr(text, "num_attention_heads", None), getattr(text, "num_key_value_heads", None)
     if heads and groups and heads % groups:
         raise ValueError(f"{heads} attention heads cannot share {groups} key-value heads")
@@ -83,6 +94,8 @@ def _inventory(meta: MetaModel, dtype: str, catalog: Catalog) -> tuple[Inventory
         others=other_parameters(meta.model, found, catalog.roles),
         caches=caches,
         moe=_moe(layers, meta, catalog),
+        buffer_bytes=saved_buffer_bytes(meta.model),
+        convolutions=find_convolutions(meta.model),
     )
     return inventory, missing
 
@@ -138,9 +151,9 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
         If the configuration cannot be read, or describes no decoder with linear layers.
 
     """
-    meta = build_on_meta(source, trust_remote_code=trust_remote_code)
     stated = _dtype(source)
     dtype = stated or ASSUMED_DTYPE
+    meta = build_on_meta(source, dtype, trust_remote_code=trust_remote_code)
     try:
         _check_consistency(meta, catalog)
         inventory, missing = _inventory(meta, dtype, catalog)

@@ -7,6 +7,12 @@ from solver.catalog.fields import ConfigFields
 from solver.intake.inventory import CacheGroup
 
 
+def block_config(config: Any, block: int) -> Any:
+    """Return the configuration of one block: heterogeneous models have one for each."""
+    per_block = getattr(config, "per_layer_config", None)
+    return per_block[block] if per_block else config
+
+
 def _head_dim(config: Any) -> int:
     explicit = getattr(config, "head_dim", None)
     return int(explicit) if explicit else config.hidden_size // config.num_attention_heads
@@ -84,9 +90,8 @@ def cache_groups(config: Any, fields: ConfigFields) -> tuple[tuple[CacheGroup, .
         return (CacheGroup(kind="mla", blocks=config.num_hidden_layers, key_elements=width),), []
     missing: list[str] = []
     counts: Counter[CacheGroup] = Counter()
-    per_block = getattr(config, "per_layer_config", None)
     for block, layer_type in enumerate(_block_kinds(config, fields)):
-        own = per_block[block] if per_block else config
+        own = block_config(config, block)
         kind = fields.layer_types.cache_of(layer_type)
         if kind is None:
             missing.append(f"cache of layer type {layer_type!r} (taken as full attention)")

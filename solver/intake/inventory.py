@@ -111,6 +111,7 @@ class ParameterGroup(Record):
     part: Literal["embedding", "norm", "bias", "router", "experts", "vision", "other"]
     elements: int
     tensors: int
+    wide_elements: int = Field(default=0, description="those that transformers keeps in float32")
 
 
 class CacheGroup(Record):
@@ -152,6 +153,10 @@ class Inventory(Record):
     others: tuple[ParameterGroup, ...]
     caches: tuple[CacheGroup, ...]
     moe: MixtureOfExperts | None = None
+    buffer_bytes: int = Field(default=0, ge=0, description="bytes of buffers that are saved with the parameters")
+    convolutions: tuple[str, ...] = Field(
+        default=(), description="module paths of 2-D convolutions, which Quark quantizes unless they are excluded"
+    )
 
     @property
     def dtype_bytes(self) -> int:

@@ -79,12 +79,32 @@ def find_layers(model: Any) -> list[FoundLayer]:
                     out_features=module.out_features,
                     parameters=(f"{path}.weight",),
                     bias=module.bias is not None,
+                    # Quark replaces the class itself: routers and heads that derive from it stay as they are.
+                    quantizable=type(module) is torch.nn.Linear,
                     tied=id(module.weight) in embeddings,
                 )
             )
         elif path.rsplit(".", 1)[-1] == "experts":
             found.extend(_fused_experts(path, module))
     return found
+
+
+def find_convolutions(model: Any) -> tuple[str, ...]:
+    """Return the paths of 2-D convolutions: Quark gives them the global scheme unless they are excluded."""
+    import torch
+
+    kinds = (torch.nn.Conv2d, torch.nn.ConvTranspose2d)
+    return tuple(path for path, module in model.named_modules() if isinstance(module, kinds))
+
+
+def saved_buffer_bytes(model: Any) -> int:
+    """Return the bytes of all persistent buffers, each in its own type."""
+    return sum(
+        buffer.numel() * buffer.element_size()
+        for module in model.modules()
+        for name, buffer in module.named_buffers(recurse=False)
+        if name not in module._non_persistent_buffers_set
+    )
 
 
 def to_families(found: list[FoundLayer], roles: Roles) -> tuple[LayerFamily, ...]:
@@ -123,16 +143,25 @@ def _part_of(name: str, roles: Roles) -> str:
 
 
 def other_parameters(model: Any, found: list[FoundLayer], roles: Roles) -> tuple[ParameterGroup, ...]:
-    """Return the parameters that no layer holds, by part; shared ones count once."""
+    """Return the parameters that no layer holds, by part; shared ones count once.
+
+    The model is built in the checkpoint's type: what is wider is what transformers keeps in float32 (some routers).
+    """
+    import torch
+
     in_layers = {name for layer in found for name in layer.parameters}
     elements: dict[str, int] = defaultdict(int)
     tensors: dict[str, int] = defaultdict(int)
+    wide: dict[str, int] = defaultdict(int)
     for name, parameter in model.named_parameters():
         if name not in in_layers:
             part = _part_of(name, roles)
             elements[part] += parameter.numel()
             tensors[part] += 1
+            wide[part] += parameter.numel() if parameter.dtype is torch.float32 else 0
     return tuple(
-        ParameterGroup.model_validate({"part": part, "elements": elements[part], "tensors": tensors[part]})
+        ParameterGroup.model_validate(
+            {"part": part, "elements": elements[part], "tensors": tensors[part], "wide_elements": wide[part]}
+        )
         for part in sorted(elements)
     )

@@ -87,14 +87,18 @@ def _model_class(transformers: Any, config: Any) -> Any:
         found = getattr(transformers, str(name), None)
         if isinstance(config, getattr(found, "config_class", None) or ()):
             return found
-    for auto in (transformers.AutoModelForCausalLM, transformers.AutoModelForImageTextToText):
+    autos = [transformers.AutoModelForCausalLM, transformers.AutoModelForImageTextToText]
+    for auto in reversed(autos) if "text_config" in config.sub_configs else autos:
         if type(config) in auto._model_mapping:
             return auto._model_mapping[type(config)]
     return None
 
 
-def build_on_meta(source: ModelSource, *, trust_remote_code: bool = False) -> MetaModel:
-    """Return the model that a configuration describes, with parameters of shape only.
+def build_on_meta(source: ModelSource, dtype: str, *, trust_remote_code: bool = False) -> MetaModel:
+    """Return the model that a configuration describes, with parameters of shape and type only.
+
+    `dtype` is torch's name of the checkpoint's type: configurations that state it in a nested part are built as
+    float32 otherwise.
 
     Raises
     ------
@@ -109,14 +113,15 @@ def build_on_meta(source: ModelSource, *, trust_remote_code: bool = False) -> Me
 
     config = _config_object(source, trust_remote_code=trust_remote_code)
     chosen = _model_class(transformers, config)
+    wanted = getattr(torch, dtype)
     try:
         with warnings.catch_warnings(), torch.device("meta"):
             warnings.simplefilter("ignore")
             if chosen is not None:
-                model = chosen._from_config(config, attn_implementation="eager")
+                model = chosen._from_config(config, dtype=wanted, attn_implementation="eager")
             else:
                 model = transformers.AutoModelForCausalLM.from_config(
-                    config, trust_remote_code=trust_remote_code, attn_implementation="eager"
+                    config, dtype=wanted, trust_remote_code=trust_remote_code, attn_implementation="eager"
                 )
     except Exception as error:
         raise _unreadable(source, str(error)) from error

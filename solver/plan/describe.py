@@ -92,7 +92,14 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
     point = pick.point
     assignment = assign(point, choices.partition)
     kv_fp8 = point.problem.settings.kv_cache_scheme is not None
-    patterns = to_patterns(assignment, context.template, context.catalog, choices.excludes, kv_fp8=kv_fp8)
+    patterns = to_patterns(
+        assignment,
+        context.template,
+        context.catalog,
+        choices.excludes,
+        kv_fp8=kv_fp8,
+        convolutions=context.inventory.convolutions,
+    )
     algorithms = effective_algorithms(point, assignment, context)
     bill = footprint(point.weights_bytes, context.service, context.inventory, kv_fp8=kv_fp8)
     predicted = context.risk.banded(point.risk / RISK_STEPS_PER_NAT)

@@ -14,7 +14,7 @@ from solver.errors import BadInputError, VerificationError
 from solver.plan.assignment import Assignment
 from solver.plan.globs import number_globs
 from solver.plan.targets import Target, find_targets
-from solver.rules.patterns import first_match, matches
+from solver.rules.patterns import first_match, matches, matches_path
 from solver.rules.units import Member
 
 
@@ -122,7 +122,13 @@ def _needed(patterns: QuarkPatterns, assignment: Assignment, keep: frozenset[str
 
 
 def to_patterns(
-    assignment: Assignment, template: Template, catalog: Catalog, excludes: Sequence[str], *, kv_fp8: bool
+    assignment: Assignment,
+    template: Template,
+    catalog: Catalog,
+    excludes: Sequence[str],
+    *,
+    kv_fp8: bool,
+    convolutions: Sequence[str] = (),
 ) -> QuarkPatterns:
     """Return the patterns of an assignment, with as few entries as the global scheme can save.
 
@@ -131,6 +137,8 @@ def to_patterns(
     excludes
         Patterns of layers that stay native, the template's own among them: passing any to Quark replaces its
         defaults, so that all are always written.
+    convolutions
+        Paths of modules that Quark would give the global scheme too, and that stay native.
     kv_fp8
         Whether the KV cache is quantized, which ties layers and needs entries of its own.
 
@@ -146,6 +154,10 @@ def to_patterns(
         raise BadInputError("no layer is quantized, and so there is nothing for Quark to do.")
     targets = find_targets(assignment, excludes)
     all_excludes = _excludes(targets, assignment, template, excludes, kv=kv_fp8)
+    open_convolutions = [
+        path for path in convolutions if not any(matches_path(pattern, path) for pattern in all_excludes)
+    ]
+    all_excludes = (*all_excludes, *(f"*{path}" for path in open_convolutions))
     best: dict[str, str] | None = None
     best_global = ""
     for name in _global_candidates(assignment, catalog):
