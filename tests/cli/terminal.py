@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[()][A-Z0-9])")
-_PATIENCE = 60.0
+_PATIENCE = 30.0
 """Seconds after which a terminal that stays silent fails the test; nothing waits that long when all is well."""
 
 

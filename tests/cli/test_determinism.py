@@ -9,7 +9,9 @@ from tests.cli.conftest import PLAN, Run, environment
 REQUEST = ("--hardware", "mi300x", "--budget", "2.1GB", "--exclude", "*layers.[0-1].*", "--layer", "*o_proj=ptpc_fp8")
 
 
-@pytest.mark.parametrize("form", [(), ("--json", "--yes")], ids=["tables", "json"])
+@pytest.mark.parametrize(
+    "form", [pytest.param((), id="tables"), pytest.param(("--json", "--yes"), id="json", marks=pytest.mark.slow)]
+)
 def test_two_processes_with_other_hash_seeds_give_the_same_bytes(
     form: tuple[str, ...], analysed: Path, spawn: Run
 ) -> None:

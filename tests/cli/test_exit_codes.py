@@ -277,7 +277,9 @@ class TestMissing:
     def test_no_plan(self, command: tuple[str, ...], folder: Path, run: Run) -> None:
         refused(run(*command), 4, (*command, PLAN)[1], "there is no plan", "writes one")
 
-    @pytest.mark.parametrize("command", [(), ("analyze",)], ids=["solve", "solve analyze"])
+    @pytest.mark.parametrize(
+        "command", [pytest.param((), id="solve"), pytest.param(("analyze",), id="analyze", marks=pytest.mark.slow)]
+    )
     def test_a_hub_model_that_is_not_cached(self, command: tuple[str, ...], folder: Path, spawn: Run) -> None:
         env = environment(HF_HOME=str(folder / "hub"))
         flags = () if command else ON
@@ -330,11 +332,11 @@ class TestProcesses:
         ("arguments", "code"),
         [
             ((MODEL, *ON), 0),
-            ((MODEL, *ON, "--budget", "100MB"), 1),
             ((MODEL, *ON, "--budget", "12"), 2),
             ((MODEL, *ON, "--bogus"), 2),
-            ((MODEL, *ON, "--time-limit", "1e-9"), 3),
             ((MODEL,), 4),
+            pytest.param((MODEL, *ON, "--budget", "100MB"), 1, marks=pytest.mark.slow),
+            pytest.param((MODEL, *ON, "--time-limit", "1e-9"), 3, marks=pytest.mark.slow),
         ],
         ids=str,
     )
@@ -369,6 +371,7 @@ class TestProcesses:
         assert done.returncode not in {0, 101}, done.stderr
         assert os.listdir(folder) == []  # noqa: PTH208 - hidden files too
 
+    @pytest.mark.slow
     def test_end_quietly_when_nobody_reads_on(self, folder: Path) -> None:
         script = '"$@" | head -c 1 >/dev/null; exit "${PIPESTATUS[0]}"'
         done = subprocess.run(
@@ -390,11 +393,9 @@ FAILURES = [
     (*ON, "--budget", "12", "--yes"),
     (*ON, "--exclude", "nothing*", "--yes"),
     (*ON, "--choose", "99", "--yes"),
-    (*ON, "--choose", "99", "--yes", "--json"),
     (*ON, "--time-limit", "1e-9", "--yes"),
     (*ON, "--profiles", "nowhere", "--yes"),
     ("--yes",),
-    ("--hardware", "mi300z", "--yes", "--json"),
     ("./nowhere", *ON, "--yes"),
     ("confirm", "--choose", "99"),
     ("confirm", "--reject", "--yes"),
@@ -412,8 +413,10 @@ class TestNothingHalfWritten:
         assert run(*arguments).code in {1, 2, 3, 4}
         assert contents(analysed) == before
 
-    @pytest.mark.parametrize("target", ["taken", ".", "nowhere/plan.json", "plan.json/plan.json"])
-    @pytest.mark.parametrize("command", ["solve", "analyze"])
+    @pytest.mark.parametrize(
+        ("command", "target"),
+        [("solve", "taken"), ("solve", "nowhere/plan.json"), ("analyze", "."), ("analyze", "plan.json/plan.json")],
+    )
     def test_a_target_that_cannot_be_written_leaves_nothing_behind(
         self, command: str, target: str, analysed: Path, run: Run
     ) -> None:
