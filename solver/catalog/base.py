@@ -22,6 +22,12 @@ class Quantity(Profile):
     note: str | None = None
 
 
+class PositiveQuantity(Quantity):
+    """A number that something is divided by, or that is nothing at zero."""
+
+    value: float = Field(gt=0, allow_inf_nan=False, strict=True)
+
+
 class Band(Quantity):
     """A number known only between two ends."""
 

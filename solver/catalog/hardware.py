@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from solver.catalog.base import Profile, Quantity
+from solver.catalog.base import PositiveQuantity, Profile, Quantity
 
 
 class Hardware(Profile):
@@ -18,9 +18,9 @@ class Hardware(Profile):
     architecture: str
     isa: str | None = None
     kernel_class: str | None = Field(description="row of the support tables of the backends")
-    memory: Quantity | None = Field(description="total bytes as the driver reports them")
+    memory: PositiveQuantity | None = Field(description="total bytes as the driver reports them")
     memory_marketed: str | None = None
-    bandwidth: Quantity | None = None
+    bandwidth: PositiveQuantity | None = None
     peak_flops: dict[str, Quantity] = Field(default_factory=dict)
     sustained_flops: dict[str, Quantity] = Field(default_factory=dict)
     fp8_dialect: Literal["fnuz", "ocp", "none"] | None = None

@@ -5,8 +5,11 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NoReturn
 
-from solver.errors import EXIT_BUG, BadInputError, PlannerError
+from solver.errors import EXIT_BUG, BadInputError, MissingError, PlannerError
+
+_INTERRUPTED = 130
 
 SUBCOMMANDS = ("analyze", "confirm", "export", "profiles")
 
@@ -24,17 +27,24 @@ def _with_model_flag(arguments: Sequence[str]) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run `solve` and end the process with a documented exit code."""
+    import typer
+
     from solver.cli.app import app
 
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app(_with_model_flag(sys.argv[1:] if arguments is None else arguments))
+        code = app(_with_model_flag(given), prog_name="solve", standalone_mode=False)
     except PlannerError as error:
         _complain(f"error: {error}")
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        _complain("interrupted: nothing was written")
-        sys.exit(1)
+    except (KeyboardInterrupt, typer.Abort):
+        code = _INTERRUPTED
+    except OSError as error:
+        _complain(f"error: {error.strerror or error}.")
+        sys.exit(MissingError.exit_code)
     except Exception as error:
+        if hasattr(error, "format_message"):
+            _refuse_usage(error, given)
         if os.environ.get("SOLVE_DEBUG"):
             raise
         _complain(
@@ -42,6 +52,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "Please report it with the output of the same command under SOLVE_DEBUG=1."
         )
         sys.exit(EXIT_BUG)
+    # typer answers some interrupts with the code of their signal.
+    if code == _INTERRUPTED:
+        _complain("interrupted: nothing was written")
+        sys.exit(1)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _refuse_usage(error: Any, arguments: list[str]) -> NoReturn:
+    """Say what the parser refused, as a document where one was asked for, and end."""
+    message = str(error.format_message()).rstrip(".")
+    refused = BadInputError(f"{message}.", mend="`solve --help` lists the flags.")
+    if "--json" in arguments:
+        from solver.plan.document import ErrorAnswer
+        from solver.plan.files import to_json
+
+        answer = ErrorAnswer(request={"arguments": arguments}, error=refused.document())
+        sys.stdout.write(to_json(answer.model_dump(mode="json")))
+    else:
+        _complain(f"error: {refused}")
+    sys.exit(BadInputError.exit_code)
 
 
 def _complain(text: str) -> None:

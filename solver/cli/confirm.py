@@ -1,6 +1,5 @@
 """`solve confirm`: from draft to plan."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -20,12 +19,13 @@ def confirm(
     from solver.plan import confirm as steps
     from solver.plan.decisions import CONFIRM, decision_table
     from solver.plan.files import read_plan, write_plan
-    from solver.report.console import answers, messages
+    from solver.report.console import answers, messages, on_terminal, read_line
     from solver.report.decisions import print_plan
 
     if reject and (choose is not None or yes):
         raise BadInputError("a plan is confirmed or rejected, not both.", where="--reject")
     drafted = read_plan(plan)
+    was_draft = drafted.requires_confirmation
     if reject:
         write_plan(plan, steps.reject(drafted))
         raise DeclinedError("the plan is recorded as rejected.", where=str(plan))
@@ -33,7 +33,7 @@ def confirm(
         drafted = steps.choose(drafted, choose)
     confirmed = steps.confirm(drafted)
     print_plan(drafted, decision_table(drafted, Catalog()), answers())
-    if not yes and sys.stdin.isatty() and not typer.confirm(CONFIRM, err=True):
-        raise DeclinedError("the plan stays a draft.", where=str(plan))
+    if not yes and on_terminal() and read_line(f"{CONFIRM} [y/N]", "no", shown=False).lower() not in {"y", "yes"}:
+        raise DeclinedError(f"the plan stays {'a draft' if was_draft else 'confirmed as it was'}.", where=str(plan))
     write_plan(plan, confirmed)
     messages().print(f"Confirmed {plan}. Next: solve export {plan} --to quark-cli", soft_wrap=True, markup=False)

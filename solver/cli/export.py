@@ -58,4 +58,4 @@ def export(
         model_export=tuple(model_export or ()),
         algorithm_config_files=tuple(_pair(text) for text in algorithm_config or ()),
     )
-    typer.echo(export_plan(read_plan(plan), to, options, draft=draft), nl=False)
+    typer.echo(export_plan(read_plan(plan), to, options, draft=draft, file=str(plan)), nl=False)

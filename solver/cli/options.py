@@ -43,4 +43,4 @@ def parse_algorithms(text: str | None) -> tuple[str, ...] | None:
     if text is None:
         return None
     names = [name.strip() for name in text.split(",") if name.strip()]
-    return () if names == ["none"] else tuple(names)
+    return () if names == ["none"] else tuple(dict.fromkeys(names))

@@ -21,7 +21,7 @@ def _checked(section: str) -> str:
     for name in SECTION_NAMES:
         if section in {name, name.removesuffix("s")}:
             return name
-    raise UnknownNameError("section", section, list(SECTION_NAMES), listing="solve profiles --help")
+    raise UnknownNameError("section", section, list(SECTION_NAMES), listing="solve profiles list --help")
 
 
 @profiles.command("list")

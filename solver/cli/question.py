@@ -60,8 +60,8 @@ def parse_tokens(text: str) -> int:
     return int(digits) * scale
 
 
-def to_request(question: Question, model: str, hardware: str) -> PlanRequest:
-    """Return the request of a question whose model and hardware are settled.
+def to_request(question: Question, model: str) -> PlanRequest:
+    """Return the request of a question whose hardware is settled.
 
     Raises
     ------
@@ -69,12 +69,14 @@ def to_request(question: Question, model: str, hardware: str) -> PlanRequest:
         If a size, a pattern or a data set cannot be read.
 
     """
-    if question.time_limit <= 0:
-        raise BadInputError("a limit of 0 s leaves no time.", where="--time-limit", mend="Allow some seconds.")
+    if not 0 < question.time_limit < float("inf"):
+        raise BadInputError(
+            f"a limit of {question.time_limit:g} s is none.", where="--time-limit", mend="Allow some seconds."
+        )
     return PlanRequest.model_validate(
         {
             "model": model,
-            "hardware": hardware,
+            "hardware": question.hardware,
             "budget_bytes": None if question.budget is None else parse_size(question.budget),
             "budget_scope": question.budget_scope,
             "backend": question.backend,

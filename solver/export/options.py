@@ -52,6 +52,18 @@ def output_location(plan: QuantPlan, options: ExportOptions) -> str:
     return str(Path(f"{name}-{plan.global_scheme}").resolve())
 
 
+FLAGS = {
+    "min_kv_scale": "--min-kv-scale",
+    "kv_cache_post_rope": "--kv-cache-post-rope",
+    "attention_dtype": "--attention-dtype",
+    "multi_gpu": "--multi-gpu",
+    "file2file_quantization": "--file2file",
+    "model_export": "--model-export",
+    "algorithm_config_files": "--algorithm-config",
+}
+"""Options as they are typed."""
+
+
 def refuse_unknown(target: str, asked: set[str], known: dict[str, frozenset[str]]) -> None:
     """Refuse options that a target cannot express, naming those that can.
 
@@ -64,7 +76,7 @@ def refuse_unknown(target: str, asked: set[str], known: dict[str, frozenset[str]
     for name in sorted(asked - known[target]):
         able = [other for other, options in known.items() if name in options]
         raise BadInputError(
-            f"{target} cannot express {name}.",
+            f"{target} cannot express {FLAGS[name]}.",
             where=f"--to {target}",
             mend=f"`--to {' or '.join(able)}` can." if able else None,
         )

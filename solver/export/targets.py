@@ -19,8 +19,10 @@ _SUPPORTED = {
 }
 
 
-def export_plan(plan: QuantPlan, target: str, options: ExportOptions, *, draft: bool = False) -> str:
-    """Return what carries a plan out, as text.
+def export_plan(
+    plan: QuantPlan, target: str, options: ExportOptions, *, draft: bool = False, file: str = "quant_plan.json"
+) -> str:
+    """Return what carries a plan out, as text; `file` is where the plan lies, for messages.
 
     Raises
     ------
@@ -35,7 +37,7 @@ def export_plan(plan: QuantPlan, target: str, options: ExportOptions, *, draft: 
     if plan.requires_confirmation and not draft:
         raise DeclinedError(
             "the plan was rejected." if plan.rejected else "the plan is not confirmed.",
-            mend="`solve confirm quant_plan.json` confirms it; `--draft` shows the command all the same.",
+            mend=f"`solve confirm {file}` confirms it; `--draft` shows the command all the same.",
         )
     refuse_unknown(target, options.asked(), _SUPPORTED)
     return TARGETS[target](plan, options)

@@ -113,6 +113,8 @@ def find_source(model: str, catalog: Catalog, *, revision: str | None = None, lo
         If the hub id is not at hand and the hub cannot be reached.
 
     """
+    if not model.strip():
+        raise BadInputError("is empty.", where="--model", mend="Name a model: `solve profiles list models`.")
     try:
         path = Path(model).expanduser()
         exists = path.exists()

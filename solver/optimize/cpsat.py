@@ -73,10 +73,14 @@ class _Model:
         weights = [value for row in rows for value in row]
         return cp_model.LinearExpr.weighted_sum(terms, weights), offset + self._problem.fixed[axis], divisor
 
-    def limit(self, objective: Objective, at_most: int) -> None:
-        """Add `cost <= at_most`."""
+    def limit(self, objective: Objective, at_most: int) -> bool:
+        """Add `cost <= at_most`, and return whether that is possible at all."""
         expression, offset, divisor = self.row(objective)
-        self.model.add(expression <= (at_most - offset) // divisor)
+        left = (at_most - offset) // divisor
+        if left < 0:
+            return False
+        self.model.add(expression <= min(left, _FLOAT_EXACT))
+        return True
 
 
 def _solver(settings: SolverSettings) -> cp_model.CpSolver:
@@ -86,6 +90,8 @@ def _solver(settings: SolverSettings) -> cp_model.CpSolver:
     solver.parameters.max_deterministic_time = settings.deterministic_seconds
     solver.parameters.relative_gap_limit = 0.0
     solver.parameters.absolute_gap_limit = 0.0
+    # CP-SAT's own handler stays installed after the solve and would end the process at the next interrupt.
+    solver.parameters.catch_sigint_signal = False
     # Avoids a presolve that overflows on rows like ours (google/or-tools issue 5293), and is faster on them.
     solver.parameters.presolve_inclusion_work_limit = 0
     return solver
@@ -105,8 +111,8 @@ def minimize(
 
     """
     model = _Model(problem)
-    for name, at_most in limits.items():
-        model.limit(name, at_most)
+    if not all(model.limit(name, at_most) for name, at_most in limits.items()):
+        return None
     expression, offset, divisor = model.row(objective)
     model.model.minimize(expression)
     solver = _solver(settings)

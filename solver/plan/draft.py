@@ -1,13 +1,15 @@
 """A draft for a model whose layers are not known: what can be said, and what is missing."""
 
-from solver.catalog import Catalog
+from solver.catalog import NATIVE, Catalog
 from solver.catalog.backend import Backend
 from solver.catalog.hardware import Hardware
 from solver.errors import NoAnswerError
 from solver.intake.analysis import ModelAnalysis, Risk
+from solver.plan.context import template_of
 from solver.plan.document import Alternative, Answer, ModelPart
 from solver.plan.planner import provenance
 from solver.plan.request import PlanRequest
+from solver.rules.settings import KV_FP8
 
 
 def _safest_scheme(catalog: Catalog, backend: Backend, hardware: Hardware) -> str:
@@ -40,7 +42,7 @@ def _safest_scheme(catalog: Catalog, backend: Backend, hardware: Hardware) -> st
 
 
 def draft_answer(request: PlanRequest, analysis: ModelAnalysis, catalog: Catalog, *, analysis_ref: str) -> Answer:
-    """Return one alternative without numbers: the safest scheme everywhere, the analysis's own excludes.
+    """Return one alternative without numbers: the safest scheme, the analysis's excludes, what the user insists on.
 
     Raises
     ------
@@ -50,6 +52,9 @@ def draft_answer(request: PlanRequest, analysis: ModelAnalysis, catalog: Catalog
     """
     hardware = catalog.hardware.get(request.hardware)
     backend = catalog.backends.get(request.backend or hardware.default_backend)
+    native = [pattern for pattern, scheme in request.layers.items() if scheme == NATIVE]
+    pins = {pattern: catalog.schemes.get(scheme).name for pattern, scheme in request.layers.items() if scheme != NATIVE}
+    algorithms = [catalog.algorithms.get(name).name for name in request.algorithms or ()]
     risk = Risk(
         severity="high",
         message=f"the analysis is partial; missing: {', '.join(analysis.missing)}",
@@ -60,10 +65,10 @@ def draft_answer(request: PlanRequest, analysis: ModelAnalysis, catalog: Catalog
         name="draft",
         reason="the safest scheme that the stack runs natively; nothing is known of the layers",
         global_scheme=_safest_scheme(catalog, backend, hardware),
-        kv_cache_scheme=None,
-        exclude_layers=analysis.quantization_targets.exclude_defaults,
-        layer_quant_config={},
-        algorithm=None,
+        kv_cache_scheme=KV_FP8 if request.kv_cache_scheme == KV_FP8 else None,
+        exclude_layers=(*analysis.quantization_targets.exclude_defaults, *request.exclude, *native),
+        layer_quant_config=pins,
+        algorithm=",".join(algorithms) or None,
         scheme_shares={},
         footprint=None,
         risk=None,
@@ -77,6 +82,7 @@ def draft_answer(request: PlanRequest, analysis: ModelAnalysis, catalog: Catalog
             model_type=analysis.model.model_type,
             analysis_ref=analysis_ref,
             model_path=analysis.model.model_path,
+            template_builtin=template_of(analysis, catalog).builtin,
         ),
         service=None,
         alternatives=(alternative,),

@@ -36,7 +36,11 @@ def write_atomic(path: Path, text: str) -> None:
         umask = os.umask(0)
         os.umask(umask)
         Path(temporary.name).chmod(0o666 & ~umask)
-        Path(temporary.name).replace(path)
+        try:
+            Path(temporary.name).replace(path)
+        except OSError:
+            Path(temporary.name).unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise BadInputError(
             f"cannot be written: {error.strerror}.",

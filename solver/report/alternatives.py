@@ -18,7 +18,9 @@ def percent_perplexity(delta_nll: float) -> str:
 
 
 def _plan(alternative: Alternative, *, recommended: bool) -> Text:
-    text = Text(f"{'>' if recommended else ' '}{alternative.id} {alternative.name}", style="bold")
+    # One name a line: a plan that is best in every way has five.
+    name = alternative.name.replace(", ", ",\n   ")
+    text = Text(f"{'>' if recommended else ' '}{alternative.id} {name}", style="bold")
     for name, share in alternative.scheme_shares.items():
         text.append(f"\n   {name} {share:.0%}" if share >= 0.005 else f"\n   {name} <1%", style="not bold")
     return text
@@ -62,7 +64,7 @@ def _settings(alternative: Alternative) -> str:
     overrides = len(alternative.layer_quant_config)
     lines.append(f"{overrides} override{'' if overrides == 1 else 's'}")
     lines.append(f"KV cache {alternative.kv_cache_scheme or 'native'}")
-    lines.append(alternative.algorithm or "no algorithm")
+    lines.append((alternative.algorithm or "no algorithm").replace(",", ",\n"))
     if alternative.proof is not None:
         gap = "" if alternative.proof.status == "optimal" else f", gap {alternative.proof.gap:.1%}"
         lines.append(f"{alternative.proof.status}{gap}")
@@ -73,7 +75,7 @@ def alternatives_table(answer: Answer) -> Table:
     """Return the table of all alternatives, the recommended one marked."""
     table = Table(box=box.SIMPLE_HEAD, show_lines=True, padding=(0, 1))
     for heading in ("plan", "GB on a device", "perplexity est.", "decode est."):
-        table.add_column(heading, no_wrap=True)
+        table.add_column(heading, overflow="fold")
     for item in answer.alternatives:
         plan = _plan(item, recommended=item.id == answer.recommended)
         table.add_row(plan, _memory(item), _risk(item), _settings(item))

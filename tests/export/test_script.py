@@ -66,8 +66,10 @@ class TestConfiguration:
             "TRUST_REMOTE_CODE": False,
         }
 
-    def test_keeps_the_order_of_the_layer_patterns(self, mixed: QuantPlan) -> None:
-        assert list(call(script(mixed), "get_config")["layer_config"]) == list(mixed.layer_quant_config)
+    def test_keeps_the_order_of_the_layer_patterns_and_their_letters(self, mixed: QuantPlan) -> None:
+        patterns = {"*b.it's": "fp8", "*a.*": "ptpc_fp8", '*c."x"\\': "fp8"}
+        config = call(script(mixed.model_copy(update={"layer_quant_config": patterns})), "get_config")
+        assert list(config["layer_config"].items()) == list(patterns.items())
 
     def test_of_a_plain_plan_has_neither_layers_nor_cache(self, plain: QuantPlan) -> None:
         config = call(script(plain), "get_config")
