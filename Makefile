@@ -25,17 +25,17 @@ demo: $(BIN)/solve
 	$(BIN)/solve export $(VENV)/quant_plan.json --to quark-cli
 
 test: $(VENV)/.dev
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2
 
 test-all: $(VENV)/.dev
-	$(BIN)/pytest -m 'slow or not slow'
+	$(BIN)/pytest -n 2 -m 'slow or not slow'
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check solver tests bench
 	$(BIN)/ruff check solver tests bench
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format solver tests bench

@@ -291,7 +291,7 @@ class TestBug:
     def test_an_unexpected_exception_ends_with_101_and_one_line(
         self, run: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def broken(_: object, **_: object) -> None:
+        def broken(_: object, **__: object) -> None:
             raise RuntimeError("no such [case]")
 
         monkeypatch.setattr("solver.cli.app.app", broken)
@@ -301,7 +301,7 @@ class TestBug:
         assert "SOLVE_DEBUG=1" in done.said
 
     def test_its_traceback_is_there_for_who_asks(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def broken(_: object, **_: object) -> None:
+        def broken(_: object, **__: object) -> None:
             raise RuntimeError("no such case")
 
         monkeypatch.setattr("solver.cli.app.app", broken)
