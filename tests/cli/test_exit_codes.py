@@ -428,6 +428,13 @@ class TestNothingHalfWritten:
         assert "cannot be written" in done.said
         assert contents(analysed) == before
 
+    def test_a_file_whose_name_is_no_text_is_no_bug(self, analysed: Path, spawn: Run) -> None:
+        name = os.fsdecode(b"caf\xe9.json")  # latin-1, as old archives hold
+        (analysed / "model_analysis.json").rename(analysed / name)
+        done = spawn("--model", name, *ON)
+        assert done.code in {0, 2}, done.err
+        assert {path.name for path in analysed.iterdir()} <= {name, PLAN}
+
     def test_a_plan_is_readable_by_others_as_the_umask_says(self, analysed: Path, run: Run) -> None:
         before = os.umask(0o027)
         try:

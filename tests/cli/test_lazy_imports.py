@@ -76,6 +76,17 @@ def test_planning_for_a_bundled_model_loads_the_solver_and_no_framework(folder: 
     assert loaded(folder, MODEL, "--hardware", "mi300x") & {"torch", "transformers"} == set()
 
 
+def test_planning_for_a_bundled_model_that_quark_analysed_loads_no_framework(folder: Path) -> None:
+    document = {
+        "analysis_status": "complete",
+        "model": {"model_path": MODEL, "model_type": "qwen3"},
+        "quantization_targets": {"linear_layer_count": 196, "exclude_defaults": ["lm_head"]},
+        "risks": [],
+    }
+    (folder / "model_analysis.json").write_text(json.dumps(document), encoding="utf-8")
+    assert loaded(folder, "--hardware", "mi300x") & {"torch", "transformers"} == set()
+
+
 def test_the_package_itself_loads_nothing(folder: Path) -> None:
     code = f"import sys, solver; print(sorted(set(sys.modules) & set({sorted(HEAVY | {'pydantic', 'rich'})!r})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder)

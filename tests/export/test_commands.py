@@ -160,7 +160,8 @@ class TestOptionsOfSome:
             ({"model_export": ("onnx",)}, {"quantize-quark"}),
             ({"algorithm_config_files": (("awq", "awq.json"),)}, {"quantize-quark"}),
         ],
-        ids=str,
+        # Sorted: workers that run tests side by side have to agree on names.
+        ids=lambda value: str(sorted(value)),
     )
     def test_are_refused_by_the_others_naming_those_that_can(
         self, option: dict[str, Any], able: set[str], plain: QuantPlan
