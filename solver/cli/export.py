@@ -35,8 +35,9 @@ def export(
 ) -> None:
     """Print the command or script that carries a confirmed plan out."""
     from solver.export.options import ExportOptions
-    from solver.export.targets import export_plan
+    from solver.export.targets import export_plan, unexpressed
     from solver.plan.files import read_plan
+    from solver.report.console import messages
 
     if attention_dtype not in {None, "fp8"}:
         raise BadInputError(f"{attention_dtype!r} is not known.", where="--attention-dtype", mend="Quark knows fp8.")
@@ -58,4 +59,8 @@ def export(
         model_export=tuple(model_export or ()),
         algorithm_config_files=tuple(_pair(text) for text in algorithm_config or ()),
     )
-    typer.echo(export_plan(read_plan(plan), to, options, draft=draft, file=str(plan)), nl=False)
+    confirmed = read_plan(plan)
+    typer.echo(export_plan(confirmed, to, options, draft=draft, file=str(plan)), nl=False)
+    left_out = unexpressed(confirmed, to)
+    if left_out is not None:
+        messages().print(f"note: {left_out}", markup=False)

@@ -19,6 +19,15 @@ _SUPPORTED = {
 }
 
 
+def unexpressed(plan: QuantPlan, target: str) -> str | None:
+    """Return what of the evaluation a target leaves out, or None."""
+    if target == "quark-cli" and plan.evaluation_intent == "full":
+        return "quark-cli evaluates perplexity on wikitext only; `--to quantize-quark` evaluates in full."
+    if target == "quark-python" and plan.evaluation_intent != "none":
+        return "the script does not evaluate; `--to quark-cli` and `--to quantize-quark` do."
+    return None
+
+
 def export_plan(
     plan: QuantPlan, target: str, options: ExportOptions, *, draft: bool = False, file: str = "quant_plan.json"
 ) -> str:

@@ -9,6 +9,7 @@ from solver.catalog import Catalog
 from solver.errors import BadInputError, MissingError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.analyze import analyze_source
+from solver.intake.shipped import shipped_analysis
 from solver.intake.source import find_source
 
 ANALYSIS_NAME = "model_analysis.json"
@@ -71,7 +72,8 @@ def complete_analysis(analysis: ModelAnalysis, catalog: Catalog) -> ModelAnalysi
         return analysis
     try:
         source = find_source(analysis.model.model_path, catalog, local_only=True)
-        completed = analyze_source(source, catalog)
+        shipped = None if catalog.extended else shipped_analysis(source)
+        completed = shipped or analyze_source(source, catalog)
     except (BadInputError, MissingError) as error:
         return analysis.model_copy(
             update={

@@ -28,24 +28,23 @@ def write_atomic(path: Path, text: str) -> None:
         If the folder does not exist or cannot be written.
 
     """
+    temporary: Path | None = None
     try:
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as temporary:
-            temporary.write(text)
+        ) as file:
+            temporary = Path(file.name)
+            file.write(text)
         umask = os.umask(0)
         os.umask(umask)
-        Path(temporary.name).chmod(0o666 & ~umask)
-        try:
-            Path(temporary.name).replace(path)
-        except OSError:
-            Path(temporary.name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
+    except (OSError, UnicodeEncodeError) as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        reason = error.strerror if isinstance(error, OSError) else "a name in it is no text"
         raise BadInputError(
-            f"cannot be written: {error.strerror}.",
-            where=str(path),
-            mend="Name a file in a folder that exists.",
+            f"cannot be written: {reason}.", where=str(path), mend="Name a file in a folder that exists."
         ) from error
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from solver.errors import BadInputError, DeclinedError
 from solver.export.options import ExportOptions
-from solver.export.targets import TARGETS, export_plan
+from solver.export.targets import TARGETS, export_plan, unexpressed
 from solver.plan.confirm import reject
 from solver.plan.document import QuantPlan
 from tests.export.conftest import Words, values
@@ -314,3 +314,20 @@ class TestShell:
         found = words(export_plan(plain, "quantize-quark", options))
         assert values(found, "--quant_algo_config_file") == [["awq", name]]
         assert list(tmp_path.iterdir()) == []
+
+
+class TestWhatIsLeftOut:
+    @pytest.mark.parametrize(
+        ("target", "intent", "left_out"),
+        [
+            ("quark-cli", "smoke", False),
+            ("quark-cli", "full", True),
+            ("quantize-quark", "full", False),
+            ("quark-python", "smoke", True),
+            ("quark-python", "none", False),
+        ],
+    )
+    def test_that_a_target_leaves_out_is_said(self, target: str, intent: str, left_out: bool, plain: QuantPlan) -> None:
+        said = unexpressed(plain.model_copy(update={"evaluation_intent": intent}), target)
+        assert (said is not None) is left_out
+        assert said is None or "quantize-quark" in said
