@@ -6,7 +6,7 @@ MODEL ?= Qwen/Qwen3-8B
 BUDGET ?= 12GB
 HARDWARE ?= mi300x
 
-.PHONY: demo test test-all check format schemas zoo bench wheel clean
+.PHONY: demo test test-all lint check format schemas zoo bench wheel clean
 
 # torch first and pinned: a range that admits a newer release pulls gigabytes of CUDA where a CPU build is at hand.
 $(BIN)/solve: pyproject.toml
@@ -30,12 +30,13 @@ test: $(VENV)/.dev
 test-all: $(VENV)/.dev
 	$(BIN)/pytest -n 2 -m 'slow or not slow'
 
-check: $(VENV)/.dev
+lint: $(VENV)/.dev
 	$(BIN)/ruff format --check solver tests bench
 	$(BIN)/ruff check solver tests bench
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n 2
+
+check: lint test
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format solver tests bench
