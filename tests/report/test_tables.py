@@ -43,7 +43,9 @@ class TestAlternatives:
             print_answer(answer, console)
             text = printed(console)
             for item in answer.alternatives:
-                assert f"{item.id} {item.name}" in text
+                first, *others = item.name.split(", ")
+                assert f"{item.id} {first}" in text
+                assert [name for name in others if name not in text] == []
                 for name in item.scheme_shares:
                     assert name in text
             for word in (
