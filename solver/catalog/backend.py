@@ -64,4 +64,3 @@ class Backend(Profile):
     kv_cache_fp8: tuple[str, ...] = Field(description="classes of hardware with an fp8 KV cache")
     support: tuple[SupportRow, ...]
     support_source: str
-    serve_command: tuple[str, ...] = ()
