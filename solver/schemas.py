@@ -11,12 +11,14 @@ from pydantic import TypeAdapter
 
 from solver.catalog.algorithm import Algorithm
 from solver.catalog.backend import Backend
+from solver.catalog.checkpoint_names import CheckpointNames
 from solver.catalog.fields import ConfigFields
 from solver.catalog.hardware import Hardware
 from solver.catalog.paths import SCHEMAS_DIR
 from solver.catalog.roles import Roles
 from solver.catalog.scheme import Scheme
 from solver.catalog.sensitivity import Sensitivity
+from solver.catalog.stored_format import StoredFormat
 from solver.catalog.template import Template
 from solver.catalog.zoo import ZooModel
 from solver.intake.analysis import ModelAnalysis
@@ -28,12 +30,14 @@ TYPES: dict[str, Any] = {
     "answer": Answer | ErrorAnswer,
     "profiles/algorithm": Algorithm,
     "profiles/backend": Backend,
+    "profiles/checkpoint_names": CheckpointNames,
     "profiles/config_fields": ConfigFields,
     "profiles/hardware": Hardware,
     "profiles/model": ZooModel,
     "profiles/roles": Roles,
     "profiles/scheme": Scheme,
     "profiles/sensitivity": Sensitivity,
+    "profiles/stored_format": StoredFormat,
     "profiles/template": Template,
 }
 """What each schema describes, by its path below `schemas/`."""

@@ -17,6 +17,7 @@ SECTIONS = {
     "hardware": "hardware",
     "backends": "backend",
     "sensitivity": "sensitivity",
+    "stored_formats": "stored_format",
     "models": "model",
 }
 

@@ -8,13 +8,15 @@ from typing import TypeVar
 from solver.catalog.algorithm import Algorithm
 from solver.catalog.backend import Backend
 from solver.catalog.base import Profile
+from solver.catalog.checkpoint_names import CheckpointNames
 from solver.catalog.fields import ConfigFields
 from solver.catalog.hardware import Hardware
 from solver.catalog.paths import PROFILES_DIR
 from solver.catalog.roles import Roles
-from solver.catalog.scheme import Scheme
+from solver.catalog.scheme import Scheme, StoredTensor
 from solver.catalog.section import Section, read_yaml, validated
 from solver.catalog.sensitivity import Sensitivity
+from solver.catalog.stored_format import StoredFormat
 from solver.catalog.template import Template
 from solver.catalog.zoo import ZooModel
 from solver.errors import BadInputError
@@ -52,6 +54,7 @@ class Catalog:
         self.hardware = Section("hardware", Hardware, self._folders("hardware"))
         self.backends = Section("backend", Backend, self._folders("backends"))
         self.sensitivities = Section("sensitivity", Sensitivity, self._folders("sensitivity"))
+        self.stored_formats = Section("stored format", StoredFormat, self._folders("stored_formats"))
         self.models = Section("model", ZooModel, self._folders("models"))
 
     @property
@@ -75,6 +78,15 @@ class Catalog:
     def config_fields(self) -> ConfigFields:
         """Field names of configurations; a user's `config_fields.yaml` replaces the bundled one."""
         return self._single(ConfigFields, "config_fields.yaml")
+
+    @cached_property
+    def checkpoint_names(self) -> CheckpointNames:
+        """Spellings of module names; a user's `checkpoint_names.yaml` replaces the bundled one."""
+        return self._single(CheckpointNames, "checkpoint_names.yaml")
+
+    def storage_of(self, stored: StoredFormat) -> tuple[StoredTensor, ...]:
+        """Return the tensors that one weight becomes in a stored format."""
+        return self.schemes.get(stored.storage_of).storage if stored.storage_of else stored.storage
 
     @cached_property
     def fingerprint(self) -> str:

@@ -1,6 +1,7 @@
 """Quantization schemes of AMD Quark: what they quantize, what they store, how much noise they add."""
 
 import re
+from math import prod
 from typing import Literal
 
 from pydantic import Field, GetJsonSchemaHandler, field_validator, model_serializer, model_validator
@@ -11,58 +12,79 @@ from solver.catalog.base import Profile
 from solver.units import ceil_div
 
 Distribution = Literal["gauss", "laplace", "student5", "outlier"]
-StoredType = Literal["I32", "I8", "U8", "F32", "F8_E4M3", "model"]
+StoredType = Literal[
+    "I64", "I32", "U32", "F32", "BF16", "F16", "I8", "U8", "F8_E4M3", "F8_E5M2", "F8_E8M0", "model"
+]  # fmt: skip
 
-_STORED_BYTES: dict[str, int] = {"I32": 4, "F32": 4, "I8": 1, "U8": 1, "F8_E4M3": 1}
-_DIMENSION = re.compile(r"(?:(?P<factor>\d+)\*)?(?P<axis>in|out)(?:/(?P<divisor>\d+))?")
+_STORED_BYTES: dict[str, int] = {
+    "I64": 8,
+    "I32": 4,
+    "U32": 4,
+    "F32": 4,
+    "BF16": 2,
+    "F16": 2,
+    "I8": 1,
+    "U8": 1,
+    "F8_E4M3": 1,
+    "F8_E5M2": 1,
+    "F8_E8M0": 1,
+}
+_DIMENSION = re.compile(r"(?:(?P<factor>\d+)\*)?(?P<axis>in\*out|in|out)(?:/(?P<divisor>\d+))?")
 
 
 class Dimension(Profile):
-    """One axis of a stored tensor: `ceil(factor * axis / divisor)`, written `3*in/4`."""
+    """One axis of a stored tensor: `ceil(factor * axis / divisor)`, written `3*in/4`, or a number of its own."""
 
-    axis: Literal["in", "out"]
+    axis: Literal["in", "out", "in*out", "1"]
     factor: int = Field(default=1, gt=0)
     divisor: int = Field(default=1, gt=0)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Return the schema of the written form."""
-        return {"type": "string", "pattern": r"^(\d+\*)?(in|out)(/\d+)?$", "description": cls.__doc__}
+        written = {"type": "string", "pattern": r"^((\d+\*)?(in|out|in\*out)(/\d+)?|\d+)$"}
+        return {"anyOf": [written, {"type": "integer", "exclusiveMinimum": 0}], "description": cls.__doc__}
 
     @model_serializer
     def _written(self) -> str:
+        if self.axis == "1":
+            return str(self.factor)
         factor = f"{self.factor}*" if self.factor != 1 else ""
         return f"{factor}{self.axis}" + (f"/{self.divisor}" if self.divisor != 1 else "")
 
     @model_validator(mode="before")
     @classmethod
     def _parse(cls, value: object) -> object:
+        if isinstance(value, int) or (isinstance(value, str) and value.isdecimal()):
+            return {"axis": "1", "factor": value}
         if not isinstance(value, str):
             return value
         match = _DIMENSION.fullmatch(value)
         if match is None:
-            raise ValueError(f"{value!r} is not a dimension; write for example in, out/8 or 3*in/4")
+            raise ValueError(f"{value!r} is not a dimension; write for example in, out/8, 3*in/4 or 16")
         return {key: part for key, part in match.groupdict().items() if part is not None}
 
     def size(self, in_features: int, out_features: int) -> int:
         """Return the length of the axis for a weight of shape (out_features, in_features)."""
-        features = in_features if self.axis == "in" else out_features
-        return ceil_div(self.factor * features, self.divisor)
+        lengths = {"in": in_features, "out": out_features, "in*out": in_features * out_features, "1": 1}
+        return ceil_div(self.factor * lengths[self.axis], self.divisor)
 
 
 class StoredTensor(Profile):
-    """A tensor that Quark's export writes for one quantized layer."""
+    """A tensor that is written for one quantized layer; without a shape it is a scalar."""
 
     name: str
     dtype: StoredType
     shape: tuple[Dimension, ...] = ()
 
+    def elements(self, in_features: int, out_features: int) -> int:
+        """Return the elements of this tensor as it is stored; packed ones count by their words."""
+        return prod(dimension.size(in_features, out_features) for dimension in self.shape)
+
     def size_bytes(self, in_features: int, out_features: int, model_dtype_bytes: int) -> int:
         """Return the bytes of this tensor; `model_dtype_bytes` is what `model` stands for."""
-        elements = 1
-        for dimension in self.shape:
-            elements *= dimension.size(in_features, out_features)
-        return elements * (model_dtype_bytes if self.dtype == "model" else _STORED_BYTES[self.dtype])
+        element = model_dtype_bytes if self.dtype == "model" else _STORED_BYTES[self.dtype]
+        return self.elements(in_features, out_features) * element
 
 
 class TensorFormat(Profile):

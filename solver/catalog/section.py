@@ -147,7 +147,7 @@ class Section(Generic[P]):
     @property
     def section_name(self) -> str:
         """The plural under which `solve profiles list` knows this section."""
-        return self.kind if self.kind in {"hardware"} else f"{self.kind}s"
+        return self.kind if self.kind in {"hardware"} else f"{self.kind.replace(' ', '_')}s"
 
     def nearest(self, name: str, *, count: int = 3) -> list[str]:
         """Return the known names most like `name`, best first."""

@@ -10,7 +10,9 @@ profiles = typer.Typer(help="List and show what the planner knows.", no_args_is_
 
 SectionArgument = Annotated[
     str,
-    typer.Argument(help="schemes, algorithms, templates, hardware, backends or models.", metavar="SECTION"),
+    typer.Argument(
+        help="schemes, algorithms, templates, hardware, backends, stored_formats or models.", metavar="SECTION"
+    ),
 ]
 
 

@@ -53,6 +53,18 @@ def _backends(catalog: Catalog) -> list[Row]:
     return [(item.name, item.title, item.version, item.summary) for item in catalog.backends]
 
 
+def _stored_formats(catalog: Catalog) -> list[Row]:
+    return [
+        (
+            item.name,
+            "yes" if item.file2file is not None and item.file2file.reads else "no",
+            ", ".join(item.layers),
+            item.title,
+        )
+        for item in catalog.stored_formats
+    ]
+
+
 def _models(catalog: Catalog) -> list[Row]:
     return [
         (
@@ -70,6 +82,7 @@ _SECTIONS: dict[str, tuple[Row, Callable[[Catalog], list[Row]]]] = {
     "templates": (("model type", "native by default", "algorithms configured"), _templates),
     "hardware": (("name", "accelerator", "memory", "bandwidth"), _hardware),
     "backends": (("name", "stack", "version", "what it loads"), _backends),
+    "stored_formats": (("format", "file to file", "layers", "what it is"), _stored_formats),
     "models": (("model", "type", "elements"), _models),
 }
 SECTION_NAMES = tuple(_SECTIONS)

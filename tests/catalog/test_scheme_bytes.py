@@ -99,13 +99,18 @@ class TestDimension:
         features = inputs if axis == "in" else outputs
         assert dimension.size(inputs, outputs) == ceil(Fraction(factor * features, divisor))
 
-    @pytest.mark.parametrize("text", ["in", "out", "in/32", "out/8", "3*in/4", "2*out"])
+    def test_may_be_that_of_the_flat_weight_or_a_number(self) -> None:
+        assert Dimension.model_validate("in*out/64").size(3, 100) == 5
+        assert Dimension.model_validate(16) == Dimension.model_validate("16")
+        assert Dimension.model_validate(16).size(3, 100) == 16
+
+    @pytest.mark.parametrize("text", ["in", "out", "in/32", "out/8", "3*in/4", "2*out", "in*out/64", "16"])
     def test_is_written_as_it_was_read(self, text: str) -> None:
         dimension = Dimension.model_validate(text)
         assert str(dimension.model_dump()) == text
         assert Dimension.model_validate(dimension.model_dump()) == dimension
 
-    @pytest.mark.parametrize("text", ["", "inn", "in /2", "in/2.5", "-1*in", "3*4", "in/0", "0*in", "in*out"])
+    @pytest.mark.parametrize("text", ["", "inn", "in /2", "in/2.5", "-1*in", "3*4", "in/0", "0*in", "in*in"])
     def test_refuses_what_is_no_axis(self, text: str) -> None:
         with pytest.raises(ValueError, match=r"(?i)dimension"):
             Dimension.model_validate(text)

@@ -9,7 +9,7 @@ import pytest
 from solver.catalog import Catalog
 from tests.cli.conftest import MODEL, Run, refused
 
-SECTIONS = ("schemes", "algorithms", "templates", "hardware", "backends", "models")
+SECTIONS = ("schemes", "algorithms", "templates", "hardware", "backends", "stored_formats", "models")
 
 
 def add(folder: Path, catalog: Catalog, name: str = "mi300x", *, file: str | None = None, **fields: Any) -> Path:

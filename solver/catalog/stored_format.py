@@ -1,0 +1,72 @@
+"""Formats of checkpoints that are quantized already: how each is recognized, and what one weight becomes in it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from solver.catalog.base import Profile
+from solver.catalog.roles import RoleKind
+from solver.catalog.scheme import StoredTensor
+
+Scalar = bool | int | float | str | None
+ANY = "*"
+"""A condition that a field be there and not null."""
+
+
+def _keeps(found: Any, wanted: Scalar | tuple[Scalar, ...]) -> bool:
+    if isinstance(wanted, tuple):
+        return any(_keeps(found, value) for value in wanted)
+    if wanted == ANY:
+        return found is not None
+    if isinstance(found, str) and isinstance(wanted, str):
+        return found.lower() == wanted.lower()
+    return type(found) is type(wanted) and bool(found == wanted)
+
+
+class FileToFile(Profile):
+    """Whether Quark's file-to-file mode turns this format into another without loading the model."""
+
+    reads: bool
+    condition: str | None = Field(default=None, description="what it needs, in a few words")
+    source: str
+
+
+class StoredFormat(Profile):
+    """One format; a weight of (out, in) becomes the tensors of `storage`, or of a scheme of Quark's.
+
+    `recognized` holds sets of conditions, one of which must be kept whole: fields of the configuration's statement
+    by their dotted path, `config.` before those of the model's own configuration; `*` is any value but null, a list
+    any of its values, null a field that is missing.
+    """
+
+    name: str
+    title: str
+    recognized: tuple[dict[str, Scalar | tuple[Scalar, ...]], ...]
+    layers: tuple[RoleKind, ...] = Field(description="kinds of layers that it covers unless it names each")
+    excludes: tuple[str, ...] = Field(default=(), description="fields of the statement that list what it leaves out")
+    never: tuple[str, ...] = Field(default=(), description="globs of layers that it leaves out without listing them")
+    storage: tuple[StoredTensor, ...] = ()
+    storage_of: str | None = Field(default=None, description="scheme of Quark's whose storage it has")
+    kept: bool = Field(
+        default=False,
+        description="whether Quark writes layers that a plan leaves out in this format again "
+        "(amd-quark 0.13, torch/export/prequantized_layer_handler.py)",
+    )
+    file2file: FileToFile | None = None
+    source: str
+
+    @model_validator(mode="after")
+    def _one_storage(self) -> "StoredFormat":
+        if bool(self.storage) == (self.storage_of is not None):
+            raise ValueError("a format has either storage or storage_of")
+        return self
+
+    def specificity(self, facts: Mapping[str, Any]) -> int:
+        """Return how many conditions of the largest set that is kept there are; 0 if none is kept."""
+        kept = (
+            len(conditions)
+            for conditions in self.recognized
+            if all(_keeps(facts.get(field), wanted) for field, wanted in conditions.items())
+        )
+        return max(kept, default=0)
