@@ -6,9 +6,12 @@ from solver.errors import BadInputError
 from solver.intake.analysis import AnalyzedModel, ModelAnalysis, QuantizationTargets, Risk
 from solver.intake.caches import block_config, cache_groups
 from solver.intake.inventory import DTYPE_BYTES, Inventory, LayerFamily, MixtureOfExperts
-from solver.intake.layers import find_convolutions, find_layers, other_parameters, saved_buffer_bytes, to_families
+from solver.intake.layers import find_convolutions, find_layers, not_quantized, other_parameters, to_families
 from solver.intake.meta import MetaModel, build_on_meta
-from solver.intake.source import SIDE_QUANT_CONFIG, ModelSource
+from solver.intake.source import ModelSource
+from solver.intake.stored import StoredQuantization, stored_quantization
+from solver.intake.stored_risk import stored_risk, unsized
+from solver.intake.stored_sizes import saved_buffers, stored_size
 
 ASSUMED_DTYPE = "bfloat16"
 
@@ -31,20 +34,6 @@ def _dtype(source: ModelSource) -> str | None:
                 raise BadInputError(
                     f"{key} {stated!r} is no type.", where=source.name, mend=f"Known are {', '.join(DTYPE_BYTES)}."
                 )
-    return None
-
-
-def _quantized_by(source: ModelSource) -> str | None:
-    """Return how the checkpoint is quantized already, or None; there are four places that may say it."""
-    text = source.config.get("text_config")
-    for part in (source.config, text if isinstance(text, dict) else {}):
-        stated = part.get("quantization_config") or part.get("quantization")
-        if stated:
-            if not isinstance(stated, dict):
-                return str(stated)
-            return str(stated.get("quant_method") or stated.get("quant_algo") or "unnamed method")
-    if source.folder is not None and (source.folder / SIDE_QUANT_CONFIG).is_file():
-        return SIDE_QUANT_CONFIG
     return None
 
 
@@ -74,46 +63,48 @@ def _check_consistency(meta: MetaModel, catalog: Catalog) -> None:
         raise ValueError(f"a token cannot be routed to {routed} of {experts} experts")
 
 
-def _inventory(meta: MetaModel, dtype: str, catalog: Catalog) -> tuple[Inventory, list[str]]:
+def _inventory(
+    meta: MetaModel, dtype: str, stored: StoredQuantization | None, catalog: Catalog
+) -> tuple[Inventory, list[str]]:
     found = find_layers(meta.model)
-    layers = to_families(found, catalog.roles)
+    stored_as = stored.name_of if stored is not None else not_quantized
+    layers = to_families(found, catalog.roles, stored_as)
+    others = other_parameters(meta.model, found, catalog.roles, stored_as)
+    used = {family.stored for family in layers} | {group.stored for group in others}
+    quantized = stored.record(used) if stored is not None else None
     caches, missing = cache_groups(meta.text_config, catalog.config_fields)
     elements = sum(parameter.numel() for parameter in meta.model.parameters())
     text = meta.text_config
     context = catalog.config_fields.first("context", text)
+    dtype_bytes = DTYPE_BYTES[dtype]
+    buffers = saved_buffers(meta.model)
+    size = buffers + stored_size(layers, others, quantized, hidden_size=text.hidden_size, dtype_bytes=dtype_bytes)
+    known = quantized is None or not quantized.unknown
     inventory = Inventory(
         dtype=dtype,
         elements_total=elements,
-        checkpoint_bytes=elements * DTYPE_BYTES[dtype],
+        checkpoint_bytes=size.size_bytes if known else None,
+        stored_elements=size.elements if known else None,
         hidden_size=text.hidden_size,
         vocab_size=text.vocab_size,
         blocks=text.num_hidden_layers,
         max_context=int(context) if context else None,
         tied_embeddings=any(family.tied for family in layers),
         layers=layers,
-        others=other_parameters(meta.model, found, catalog.roles),
+        others=others,
         caches=caches,
         moe=_moe(layers, meta, catalog),
-        buffer_bytes=saved_buffer_bytes(meta.model),
+        buffer_bytes=buffers.size_bytes,
         convolutions=find_convolutions(meta.model),
+        quantized=quantized,
     )
-    return inventory, missing
+    return inventory, [*missing, *unsized(quantized)]
 
 
 def _risks(
     source: ModelSource, inventory: Inventory, template: Template | None, meta: MetaModel, catalog: Catalog
 ) -> list[Risk]:
-    risks = []
-    method = _quantized_by(source)
-    if method:
-        risks.append(
-            Risk(
-                severity="high",
-                message=f"the checkpoint is already quantized ({method}); bytes and shapes here are those of the "
-                f"dequantized model in {inventory.dtype}",
-                recovery_hint="quantize from the original 16-bit checkpoint where there is one",
-            )
-        )
+    risks = [stored_risk(inventory.quantized, inventory.dtype)] if inventory.quantized else []
     if template is None:
         risks.append(
             Risk(
@@ -153,10 +144,11 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
     """
     stated = _dtype(source)
     dtype = stated or ASSUMED_DTYPE
+    stored = stored_quantization(source, catalog)
     meta = build_on_meta(source, dtype, trust_remote_code=trust_remote_code)
     try:
         _check_consistency(meta, catalog)
-        inventory, missing = _inventory(meta, dtype, catalog)
+        inventory, missing = _inventory(meta, dtype, stored, catalog)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
         raise BadInputError(f"describes no decoder that can be analysed: {reason}.", where=source.name) from error

@@ -5,9 +5,11 @@ blocks that have it. DeepSeek-V3's 45,000 linears are 18 families.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from solver.intake.stored_layout import Quantized
 
 DtypeName = Literal["float64", "float32", "bfloat16", "float16", "float8_e4m3fn", "float8_e5m2", "int8", "uint8"]
 CacheKind = Literal["full", "sliding", "chunked", "mla", "state"]
@@ -72,6 +74,7 @@ class LayerFamily(Record):
     bias: bool = False
     quantizable: bool = Field(default=True, description="whether Quark sees it as a linear layer")
     tied: bool = Field(default=False, description="whether the weight is another parameter's")
+    stored: str | None = Field(default=None, description="format in which the checkpoint holds it, if quantized")
 
     @property
     def weight_elements(self) -> int:
@@ -112,6 +115,7 @@ class ParameterGroup(Record):
     elements: int
     tensors: int
     wide_elements: int = Field(default=0, description="those that transformers keeps in float32")
+    stored: str | None = Field(default=None, description="format in which the checkpoint holds it, if quantized")
 
 
 class CacheGroup(Record):
@@ -138,12 +142,29 @@ class MixtureOfExperts(Record):
     shared_experts: int = 0
 
 
+def _unquantized_bytes(fields: dict[str, Any]) -> int:
+    return int(fields.get("elements_total", 0)) * DTYPE_BYTES.get(fields.get("dtype", ""), 0)
+
+
 class Inventory(Record):
-    """All parameters and caches of a model, as they are before quantizing."""
+    """All parameters and caches of a model, as the checkpoint holds them."""
 
     dtype: DtypeName
     elements_total: int = Field(gt=0)
-    checkpoint_bytes: int = Field(gt=0)
+    checkpoint_bytes: int | None = Field(
+        gt=0, description="of all tensors as they are stored, saved buffers among them; null if the format is unknown"
+    )
+    stored_elements: int | None = Field(
+        default=None,
+        gt=0,
+        description="of all tensors as they are stored and as the hub counts them: packed words by "
+        "the word, scalars not at all",
+    )
+    unquantized_bytes: int = Field(
+        gt=0,
+        default_factory=_unquantized_bytes,
+        description="of all parameters in the model's own type; elements_total times its size where it is left out",
+    )
     hidden_size: int = Field(gt=0)
     vocab_size: int = Field(gt=0)
     blocks: int = Field(gt=0)
@@ -158,9 +179,20 @@ class Inventory(Record):
         default=(), description="module paths of 2-D convolutions, which Quark quantizes unless they are excluded"
     )
 
+    quantized: Quantized | None = Field(default=None, description="null where the checkpoint is not quantized")
+
+    @model_validator(mode="after")
+    def _formats_known(self) -> "Inventory":
+        known = {layout.name for layout in self.quantized.formats} if self.quantized else set()
+        used = {family.stored for family in self.layers} | {group.stored for group in self.others}
+        lacking = sorted({name for name in used if name is not None} - known)
+        if lacking:
+            raise ValueError(f"no stored format is called {' or '.join(lacking)}")
+        return self
+
     @property
     def dtype_bytes(self) -> int:
-        """Bytes of one element of the checkpoint."""
+        """Bytes of one element in the model's own type."""
         return DTYPE_BYTES[self.dtype]
 
     @property

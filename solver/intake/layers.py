@@ -2,12 +2,18 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from solver.catalog.roles import Roles
+from solver.catalog.roles import RoleKind, Roles
 from solver.intake.inventory import LayerFamily, ParameterGroup, to_ranges
+
+StoredAs = Callable[[str, RoleKind], str | None]
+"""Gives the stored format of a layer by its path, experts numbered, and the kind of its role."""
+
+_QUANTIZED_PARTS = frozenset({"embedding", "router"})
+"""Parts outside the layers that some formats quantize too."""
 
 _INDEX = re.compile(r"(?<=\.)\d+(?=\.|$)")
 
@@ -97,30 +103,27 @@ def find_convolutions(model: Any) -> tuple[str, ...]:
     return tuple(path for path, module in model.named_modules() if isinstance(module, kinds))
 
 
-def saved_buffer_bytes(model: Any) -> int:
-    """Return the bytes of all persistent buffers, each in its own type."""
-    return sum(
-        buffer.numel() * buffer.element_size()
-        for module in model.modules()
-        for name, buffer in module.named_buffers(recurse=False)
-        if name not in module._non_persistent_buffers_set
-    )
+def not_quantized(path: str, kind: RoleKind) -> str | None:
+    """Return the stored format of a layer of a checkpoint that is not quantized: none."""
+    return None
 
 
-def to_families(found: list[FoundLayer], roles: Roles) -> tuple[LayerFamily, ...]:
-    """Return layers grouped by name, shape and kind, in order of first appearance."""
+def to_families(found: list[FoundLayer], roles: Roles, stored_as: StoredAs = not_quantized) -> tuple[LayerFamily, ...]:
+    """Return layers grouped by name, shape, kind and stored format, in order of first appearance."""
     blocks: dict[LayerFamily, list[int]] = defaultdict(list)
     for layer in found:
         name, block = family_name(layer.path)
+        role = roles.of(name)
         family = LayerFamily(
             name=name,
-            role=roles.of(name).name,
+            role=role.name,
             in_features=layer.in_features,
             out_features=layer.out_features,
             experts=layer.experts,
             bias=layer.bias,
             quantizable=layer.quantizable,
             tied=layer.tied,
+            stored=stored_as(layer.path.replace("{expert}", "0"), role.kind),
         )
         blocks[family].extend([] if block is None else [block])
     return tuple(family.model_copy(update={"blocks": to_ranges(indices)}) for family, indices in blocks.items())
@@ -142,26 +145,32 @@ def _part_of(name: str, roles: Roles) -> str:
     return "other"
 
 
-def other_parameters(model: Any, found: list[FoundLayer], roles: Roles) -> tuple[ParameterGroup, ...]:
-    """Return the parameters that no layer holds, by part; shared ones count once.
+def other_parameters(
+    model: Any, found: list[FoundLayer], roles: Roles, stored_as: StoredAs = not_quantized
+) -> tuple[ParameterGroup, ...]:
+    """Return the parameters that no layer holds, by part and stored format; shared ones count once.
 
     The model is built in the checkpoint's type: what is wider is what transformers keeps in float32 (some routers).
     """
     import torch
 
     in_layers = {name for layer in found for name in layer.parameters}
-    elements: dict[str, int] = defaultdict(int)
-    tensors: dict[str, int] = defaultdict(int)
-    wide: dict[str, int] = defaultdict(int)
+    groups: dict[tuple[str, str | None], list[Any]] = defaultdict(list)
     for name, parameter in model.named_parameters():
         if name not in in_layers:
-            part = _part_of(name, roles)
-            elements[part] += parameter.numel()
-            tensors[part] += 1
-            wide[part] += parameter.numel() if parameter.dtype is torch.float32 else 0
+            part, module = _part_of(name, roles), name.rsplit(".", 1)[0]
+            matrix = parameter.dim() == 2 and part in _QUANTIZED_PARTS
+            stored = stored_as(module, roles.of(module).kind) if matrix else None
+            groups[part, stored].append(parameter)
     return tuple(
         ParameterGroup.model_validate(
-            {"part": part, "elements": elements[part], "tensors": tensors[part], "wide_elements": wide[part]}
+            {
+                "part": part,
+                "elements": sum(parameter.numel() for parameter in parameters),
+                "tensors": len(parameters),
+                "wide_elements": sum(p.numel() for p in parameters if p.dtype is torch.float32),
+                "stored": stored,
+            }
         )
-        for part in sorted(elements)
+        for (part, stored), parameters in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or ""))
     )

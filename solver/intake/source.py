@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,12 @@ def _from_path(path: Path) -> ModelSource:
 def _from_hub(name: str, revision: str | None, nearest: list[str], *, local_only: bool) -> ModelSource:
     # Imported here: it takes a tenth of a second, and reads HF_HOME, HF_HUB_OFFLINE and HF_TOKEN itself.
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+    )
     from huggingface_hub.utils import logging
 
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
@@ -73,6 +79,9 @@ def _from_hub(name: str, revision: str | None, nearest: list[str], *, local_only
             if local_only:
                 raise
             cached = hf_hub_download(name, CONFIG_NAME, revision=revision)
+            # Some quantized checkpoints say so only here; a configuration from the cache is taken without the network.
+            with suppress(HfHubHTTPError, LocalEntryNotFoundError, OSError):
+                hf_hub_download(name, SIDE_QUANT_CONFIG, revision=Path(cached).parent.name)
         path = Path(cached)
     except HFValidationError:
         raise BadInputError(

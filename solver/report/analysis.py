@@ -4,7 +4,17 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from solver.intake.analysis import ModelAnalysis
+from solver.intake.inventory import Inventory
 from solver.units import format_count, format_size
+
+
+def _size(inventory: Inventory) -> str:
+    """Return the bytes of the checkpoint, and beside them those without quantization where they differ."""
+    plain = f"{format_size(inventory.unquantized_bytes)} in {inventory.dtype}"
+    if inventory.quantized is None:
+        return plain
+    stored = "an unknown size" if inventory.checkpoint_bytes is None else format_size(inventory.checkpoint_bytes)
+    return f"{stored} as stored ({inventory.quantized.method}; {plain})"
 
 
 def summary(analysis: ModelAnalysis) -> RenderableType:
@@ -14,8 +24,8 @@ def summary(analysis: ModelAnalysis) -> RenderableType:
     if inventory is not None:
         lines.append(
             Text(
-                f"{format_count(inventory.elements_total)} parameters, {format_size(inventory.checkpoint_bytes)} in "
-                f"{inventory.dtype}; {inventory.quantizable_count:,} linear layers in {len(inventory.layers)} families"
+                f"{format_count(inventory.elements_total)} parameters, {_size(inventory)}; "
+                f"{inventory.quantizable_count:,} linear layers in {len(inventory.layers)} families"
             )
         )
     lines.extend(Text(f"{risk.severity} risk  {risk.message}; {risk.recovery_hint}") for risk in analysis.risks)

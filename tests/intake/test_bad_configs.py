@@ -254,10 +254,20 @@ class TestQuantizedInput:
         (message,) = self.high_risks(folder, catalog)
         assert "hf_quant_config.json" in message
 
-    def test_is_sized_as_if_it_were_not(self, write_model: WriteModel, catalog: Catalog) -> None:
-        plain = api.analyze(str(write_model("plain")), catalog=catalog)
-        quantized = api.analyze(str(write_model("fp8", quantization_config=FP8)), catalog=catalog)
-        assert plain.inventory == quantized.inventory
+    def test_has_the_shapes_of_the_model_and_the_bytes_of_its_files(
+        self, write_model: WriteModel, catalog: Catalog
+    ) -> None:
+        plain = api.analyze(str(write_model("plain")), catalog=catalog).inventory
+        quantized = api.analyze(str(write_model("fp8", quantization_config=FP8)), catalog=catalog).inventory
+        assert plain is not None
+        assert quantized is not None
+        assert quantized.unquantized_bytes == plain.unquantized_bytes == plain.checkpoint_bytes
+        assert [family.model_copy(update={"stored": None}) for family in quantized.layers] == list(plain.layers)
+        # Seven linears a block, none wider than one block of 128: a byte a weight and one float32 scale each.
+        linears = [family for family in plain.layers if family.blocks]
+        weights = sum(family.weight_elements * family.count for family in linears)
+        assert sum(family.count for family in linears) == 2 * 7
+        assert quantized.checkpoint_bytes == plain.checkpoint_bytes - weights + 2 * 7 * 4
 
     @pytest.mark.parametrize(
         ("name", "method"),
