@@ -5,22 +5,39 @@ from fractions import Fraction
 from solver.catalog.roles import Role
 from solver.catalog.scheme import Scheme
 from solver.intake.inventory import Inventory, LayerFamily
+from solver.intake.stored_layout import StoredLayout
 from solver.rules.service import Service, served_dtype_bytes, shard_shape
 from solver.units import ceil_div
 
 _WIDE_BYTES = 4
 
 
+def dequantized_bytes(family: LayerFamily, role: Role, service: Service, inventory: Inventory) -> int:
+    """Return the bytes on one device of one layer's weight in the type that the model is served in."""
+    inputs, outputs = shard_shape(family, role, service, inventory)
+    return inputs * outputs * served_dtype_bytes(inventory)
+
+
 def layer_bytes(family: LayerFamily, scheme: Scheme | None, role: Role, service: Service, inventory: Inventory) -> int:
     """Return the bytes that one layer takes on one device; `scheme` None means native.
 
-    A tied layer that stays native takes none: its weight is the embedding's.
+    A native layer stays as the checkpoint holds it: in the model's own type, or in the format that it is quantized
+    in already (Quark keeps such layers by default). A tied one takes none: its weight is the embedding's.
     """
+    if scheme is None and family.tied:
+        return 0
+    if role.name in service.backend.dequantized_roles or (scheme is None and family.stored is None):
+        return dequantized_bytes(family, role, service, inventory)
     inputs, outputs = shard_shape(family, role, service, inventory)
-    dtype_bytes = served_dtype_bytes(inventory)
-    if scheme is None or role.name in service.backend.dequantized_roles:
-        return 0 if family.tied and scheme is None else inputs * outputs * dtype_bytes
-    return scheme.size_bytes(inputs, outputs, dtype_bytes)
+    layout = scheme if scheme is not None else _layout(family.stored, inventory)
+    return layout.size_bytes(inputs, outputs, served_dtype_bytes(inventory))
+
+
+def _layout(stored: str | None, inventory: Inventory) -> StoredLayout:
+    """Return the format called `stored`, which the inventory describes."""
+    if stored is None or inventory.quantized is None:
+        raise LookupError(stored)
+    return inventory.quantized.layout(stored)
 
 
 def other_bytes(service: Service, inventory: Inventory) -> int:
@@ -34,6 +51,10 @@ def other_bytes(service: Service, inventory: Inventory) -> int:
     for group in inventory.others:
         embedding = group.part == "embedding"
         elements = ceil_div(group.elements, service.tensor_parallel) if embedding else group.elements
+        if group.stored is not None:
+            rows = ceil_div(elements, inventory.hidden_size)
+            total += _layout(group.stored, inventory).size_bytes(inventory.hidden_size, rows, dtype_bytes)
+            continue
         wide = group.wide_elements if inventory.dtype_bytes < _WIDE_BYTES else 0
         total += elements * dtype_bytes + wide * (_WIDE_BYTES - dtype_bytes)
     return total

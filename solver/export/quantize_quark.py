@@ -22,8 +22,16 @@ _FULL_EVALUATION_TASKS = "mmlu,gsm8k"
 _DEFAULT_EXPORT = ("hf_format",)
 
 
-def _checked_exports(options: ExportOptions) -> tuple[str, ...]:
+def _checked_exports(plan: QuantPlan, options: ExportOptions) -> tuple[str, ...]:
     exports = options.model_export or _DEFAULT_EXPORT
+    stored = plan.model.stored
+    if options.file2file_quantization and stored is not None and not stored.file2file:
+        formats = ", ".join(stored.formats) or stored.method
+        raise BadInputError(
+            f"Quark 0.13's file-to-file mode does not read a checkpoint that is stored as {formats}.",
+            where="--file2file",
+            mend="Leave it out, or name the 16-bit original with --model-dir in a plan of its own.",
+        )
     if options.file2file_quantization and exports != _DEFAULT_EXPORT:
         raise BadInputError(
             "file-to-file quantization writes hf_format only.",
@@ -44,7 +52,7 @@ def export(plan: QuantPlan, options: ExportOptions) -> str:
     if options.attention_dtype is not None:
         groups.append(("--attention_dtype", options.attention_dtype))
     groups.extend(("--quant_algo_config_file", *pair) for pair in options.algorithm_config_files)
-    groups.extend(("--model_export", name) for name in _checked_exports(options))
+    groups.extend(("--model_export", name) for name in _checked_exports(plan, options))
     if options.multi_gpu:
         groups.append(("--multi_gpu",))
     if options.file2file_quantization:

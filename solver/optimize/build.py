@@ -9,7 +9,7 @@ from solver.catalog import NATIVE, Catalog
 from solver.catalog.roles import Role
 from solver.catalog.scheme import Scheme
 from solver.cost.footprint import footprint
-from solver.cost.weights import layer_bytes, other_bytes, read_share
+from solver.cost.weights import dequantized_bytes, layer_bytes, other_bytes, read_share
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Option, Problem, UnitClass, Vector
 from solver.risk.model import RiskModel
@@ -46,7 +46,7 @@ class Costs:
 
     def _dequantized_read(self, family: LayerFamily, role: Role) -> Fraction:
         """Return what emulation moves besides the packed weight: a native copy, written and read in each step."""
-        native = layer_bytes(family, None, role, self.service, self.inventory)
+        native = dequantized_bytes(family, role, self.service, self.inventory)
         return 2 * native * read_share(role, self.service, self.inventory)
 
     def of(self, members: Sequence[Member], scheme: Scheme | None, settings: Settings) -> Vector:

@@ -21,6 +21,7 @@ from solver.plan.choices import Choices, serving_notes
 from solver.plan.context import Context
 from solver.plan.document import Alternative, FootprintPart, ProofPart, RiskPart
 from solver.plan.patterns import to_patterns
+from solver.plan.requantize import requantizing_notes, unkept_notes
 
 _REASONS = {
     LOWEST_RISK: "least predicted loss that fits",
@@ -116,6 +117,8 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         *choices.risks,
         *_loss_note(risk),
         *_algorithm_notes(algorithms, assignment, context),
+        *requantizing_notes(context, used),
+        *unkept_notes(context, (member.family for member, scheme in assignment.schemes.items() if scheme == NATIVE)),
         *serving_notes(context, list(dict.fromkeys(used))),
     ]
     elements = assignment.quantized_elements_by_scheme

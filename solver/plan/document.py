@@ -65,6 +65,16 @@ class Alternative(Part):
     risks: tuple[RiskNote, ...]
 
 
+class StoredPart(Part):
+    """How the checkpoint is quantized already."""
+
+    method: str
+    place: str
+    formats: tuple[str, ...]
+    file2file: bool = Field(description="whether Quark's file-to-file mode reads all of these formats")
+    kv_cache: str | None = None
+
+
 class ModelPart(BaseModel):
     """Which model a plan is for."""
 
@@ -78,7 +88,8 @@ class ModelPart(BaseModel):
     trust_remote_code: bool = False
     template_builtin: bool = True
     elements_total: int | None = None
-    unquantized_total_bytes: int | None = None
+    unquantized_total_bytes: int | None = Field(default=None, description="with every layer as the checkpoint holds it")
+    stored: StoredPart | None = Field(default=None, description="null where the checkpoint is not quantized")
 
 
 class ServicePart(Part):

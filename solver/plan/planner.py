@@ -15,6 +15,7 @@ from solver.plan.describe import describe
 from solver.plan.document import Alternative, Answer, ModelPart, Provenance, ServicePart
 from solver.plan.infeasible import infeasible
 from solver.plan.problems import find_problems, fits_unquantized, unquantized
+from solver.plan.requantize import stored_part
 from solver.plan.request import PlanRequest
 from solver.units import format_size
 from solver.version import __version__
@@ -55,6 +56,7 @@ def _model_part(context: Context, native: Problem, ref: str) -> ModelPart:
         template_builtin=context.template.builtin,
         elements_total=context.inventory.elements_total,
         unquantized_total_bytes=native.fixed[0] + native.service_bytes,
+        stored=stored_part(context),
     )
 
 
@@ -103,7 +105,8 @@ def plan(
     assumptions = context.assumptions
     if fits_unquantized(context, native):
         size = format_size(native.fixed[0] + native.service_bytes)
-        note = f"the unquantized model fits too ({size}): plans quantize every layer that they may"
+        held = "unquantized model" if inventory.quantized is None else "checkpoint as it is stored"
+        note = f"the {held} fits too ({size}): plans quantize every layer that they may"
         assumptions = (*assumptions, note)
     return Answer(
         request=request.document(),

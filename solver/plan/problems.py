@@ -8,7 +8,7 @@ from solver.optimize.problem import Problem
 from solver.plan.choices import Choices
 from solver.plan.context import Context
 from solver.rules.settings import KV_FP8, Settings, SettingsRequest, kv_refusal, legal_settings
-from solver.rules.units import Partition
+from solver.rules.units import Partition, Unit
 
 
 def _costs(context: Context) -> Costs:
@@ -56,15 +56,26 @@ def _rows(context: Context, choices: Choices) -> list[Settings]:
     )
 
 
+def _is_stored_quantized(unit: Unit) -> bool:
+    return all(member.family.stored is not None for member in unit.members)
+
+
 def _without_native(allowed: AllowedSchemes) -> AllowedSchemes:
-    return {unit: tuple(name for name in names if name != NATIVE) or names for unit, names in allowed.items()}
+    """Return the schemes without native; units that are stored quantized keep it if others are left to quantize."""
+    others = any(set(names) - {NATIVE} and not _is_stored_quantized(unit) for unit, names in allowed.items())
+    return {
+        unit: names
+        if others and _is_stored_quantized(unit)
+        else tuple(name for name in names if name != NATIVE) or names
+        for unit, names in allowed.items()
+    }
 
 
 def find_problems(context: Context, choices: Choices) -> list[Problem]:
     """Return the problems of all rows that no other row beats, at least one.
 
     In a row where the unquantized model keeps the budget, native is no option wherever a unit may have a scheme:
-    else the answer would be to do nothing.
+    else the answer would be to do nothing. What the checkpoint stores quantized may stay so beside the rest.
 
     Raises
     ------

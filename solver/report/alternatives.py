@@ -101,7 +101,8 @@ def print_answer(answer: Answer, console: Console) -> None:
         budget = format_size_both(service.budget_bytes)
         console.print(f"{service.hardware_title}, budget {budget} for {scope}", markup=False)
     if model.unquantized_total_bytes is not None:
-        console.print(f"Unquantized it takes {format_size(model.unquantized_total_bytes)} there.")
+        held = "Unquantized" if model.stored is None else "As it is stored"
+        console.print(f"{held} it takes {format_size(model.unquantized_total_bytes)} there.")
     console.print(alternatives_table(answer))
     for item in answer.missing:
         console.print(Text.assemble(("missing", "yellow"), f"  {item}"))

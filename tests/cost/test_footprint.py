@@ -1,14 +1,15 @@
 """Weights, activations and the whole bill."""
 
 from fractions import Fraction
+from math import ceil
 
 import pytest
 
 from solver.catalog import Catalog
 from solver.cost.activations import activation_bytes
 from solver.cost.footprint import decode_seconds, footprint
-from solver.cost.weights import layer_bytes, other_bytes, read_share
-from solver.intake.inventory import Inventory
+from solver.cost.weights import dequantized_bytes, layer_bytes, other_bytes, read_share
+from solver.intake.inventory import Inventory, LayerFamily
 from solver.rules.service import Service, shard_shape
 from tests.conftest import REQUIRED_MODELS, Analyse, Solve
 from tests.cost.test_kv_cache import service
@@ -18,6 +19,12 @@ def inventory_of(model: str, analyse: Analyse) -> Inventory:
     inventory = analyse(model).inventory
     assert inventory is not None
     return inventory
+
+
+def stored_bytes(family: LayerFamily, inventory: Inventory) -> int:
+    """Return the bytes of one layer in a checkpoint with fp8 blocks of 128 x 128 and float32 scales."""
+    assert family.stored == "fp8_block"
+    return family.weight_elements + 4 * ceil(family.out_features / 128) * ceil(family.in_features / 128)
 
 
 class TestWeights:
@@ -32,8 +39,16 @@ class TestWeights:
             for family in inventory.layers
         )
         kept_in_float32 = sum(group.wide_elements for group in inventory.others)
-        held = inventory.checkpoint_bytes + 2 * kept_in_float32 + inventory.buffer_bytes
+        assert inventory.checkpoint_bytes is not None
+        # MLA's up projections are stored in fp8 and loaded in 16 bits.
+        loaded_wider = sum(
+            family.count * (2 * family.weight_elements - stored_bytes(family, inventory))
+            for family in inventory.layers
+            if family.role == "mla_kv_b"
+        )
+        held = inventory.checkpoint_bytes + 2 * kept_in_float32 + loaded_wider
         assert layers + other_bytes(one, inventory) == held
+        assert (loaded_wider > 0) == (model == "deepseek-ai/DeepSeek-V3")
         assert (kept_in_float32 > 0) == (model == "deepseek-ai/DeepSeek-V3")
 
     def test_float32_checkpoints_are_served_in_16_bits(self, analyse: Analyse, catalog: Catalog) -> None:
@@ -43,6 +58,25 @@ class TestWeights:
         assert layer_bytes(family, None, catalog.roles.named(family.role), service(catalog, 16), inventory) == (
             2 * family.weight_elements
         )
+
+    def test_shards_of_a_stored_layer_have_scales_of_their_own(self, analyse: Analyse, catalog: Catalog) -> None:
+        inventory = inventory_of("deepseek-ai/DeepSeek-V3", analyse)
+        by_role = {family.role: family for family in inventory.layers}
+        for tp in (1, 8):
+            at = service(catalog, 16, tp=tp)
+            down, latent = by_role["down"], by_role["mla_kv_a"]
+            rows, columns = down.out_features, down.in_features // tp
+            shard = layer_bytes(down, None, catalog.roles.named("down"), at, inventory)
+            assert shard == rows * columns + 4 * (rows // 128) * ceil(columns / 128)
+            # 576 rows are four and a half blocks, on every device.
+            whole = layer_bytes(latent, None, catalog.roles.named("mla_kv_a"), at, inventory)
+            assert whole == 576 * 7168 + 4 * 5 * 56
+
+    def test_emulated_layers_are_read_in_the_type_they_are_served_in(self, analyse: Analyse, catalog: Catalog) -> None:
+        inventory = inventory_of("openai/gpt-oss-20b", analyse)
+        family = next(family for family in inventory.layers if family.stored)
+        role = catalog.roles.named(family.role)
+        assert dequantized_bytes(family, role, service(catalog, 16), inventory) == 2 * family.weight_elements
 
     def test_shards_of_a_layer_make_it_up(self, analyse: Analyse, catalog: Catalog) -> None:
         inventory = inventory_of("meta-llama/Llama-3.1-70B", analyse)
