@@ -54,9 +54,7 @@ class TestPlans:
 
     def test_quantize_where_all_is_stored_quantized_and_fits(self, solve: Solve) -> None:
         answer = solve(DEEPSEEK, budget_bytes=200 * 10**9, tensor_parallel=8, hardware="mi355x")
-        assert all(
-            sum(item.scheme_shares.values()) > item.scheme_shares.get("native", 0.0) for item in answer.alternatives
-        )
+        assert all(item.scheme_shares.get("native", 0.0) < 0.5 for item in answer.alternatives)
 
 
 class TestFileToFile:
