@@ -51,6 +51,16 @@ class TestHub:
         assert document["model"]["revision"] == COMMIT
         assert document["quantization_targets"]["linear_layer_count"] == 2 * 7 + 1
 
+    def test_what_lies_beside_the_configuration_in_the_cache_is_read(self, cache: Path) -> None:
+        snapshot = cache / "models--somebody--small-llama" / "snapshots" / COMMIT
+        side = {"quantization": {"quant_algo": "FP8", "exclude_modules": ["lm_head"]}}
+        (snapshot / "hf_quant_config.json").write_text(json.dumps(side), encoding="utf-8")
+        done = analyze("somebody/small-llama", cache)
+        assert done.returncode == 0, done.stderr
+        inventory = json.loads(done.stdout)["inventory"]
+        assert inventory["quantized"]["place"] == "hf_quant_config.json"
+        assert inventory["checkpoint_bytes"] < inventory["unquantized_bytes"]
+
     def test_a_model_that_is_nowhere_is_missing(self, cache: Path) -> None:
         done = analyze("somebody/other-llama", cache)
         assert done.returncode == 4
