@@ -10,8 +10,8 @@ QUANTIZED: dict[str, dict[str, Any]] = {
         json.loads, (Path(__file__).parent / "quantized_configs.jsonl").read_text(encoding="utf-8").splitlines()
     )
 }
-"""Records by name. `counts` says what `published_elements` holds: the hub counted scales at one time and did not at
-another. `published_bytes` are those of all tensors."""
+"""Records by name. `counts` says what `published_elements` holds, as it was found by comparing: with all tensors but
+scalars, or with weights only. `published_bytes` are those of all tensors."""
 
 
 def write_checkpoint(record: dict[str, Any], folder: Path) -> Path:
