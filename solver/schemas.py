@@ -14,12 +14,14 @@ from solver.catalog.backend import Backend
 from solver.catalog.checkpoint_names import CheckpointNames
 from solver.catalog.fields import ConfigFields
 from solver.catalog.hardware import Hardware
+from solver.catalog.mtp import MtpRules
 from solver.catalog.paths import SCHEMAS_DIR
 from solver.catalog.roles import Roles
 from solver.catalog.scheme import Scheme
 from solver.catalog.sensitivity import Sensitivity
 from solver.catalog.stored_format import StoredFormat
 from solver.catalog.template import Template
+from solver.catalog.translation import Translation
 from solver.catalog.zoo import ZooModel
 from solver.intake.analysis import ModelAnalysis
 from solver.plan.document import Answer, ErrorAnswer, QuantPlan
@@ -34,11 +36,13 @@ TYPES: dict[str, Any] = {
     "profiles/config_fields": ConfigFields,
     "profiles/hardware": Hardware,
     "profiles/model": ZooModel,
+    "profiles/mtp": MtpRules,
     "profiles/roles": Roles,
     "profiles/scheme": Scheme,
     "profiles/sensitivity": Sensitivity,
     "profiles/stored_format": StoredFormat,
     "profiles/template": Template,
+    "profiles/translation": Translation,
 }
 """What each schema describes, by its path below `schemas/`."""
 

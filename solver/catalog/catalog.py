@@ -11,6 +11,7 @@ from solver.catalog.base import Profile
 from solver.catalog.checkpoint_names import CheckpointNames
 from solver.catalog.fields import ConfigFields
 from solver.catalog.hardware import Hardware
+from solver.catalog.mtp import MtpRules
 from solver.catalog.paths import PROFILES_DIR
 from solver.catalog.roles import Roles
 from solver.catalog.scheme import Scheme, StoredTensor
@@ -18,6 +19,7 @@ from solver.catalog.section import Section, read_yaml, validated
 from solver.catalog.sensitivity import Sensitivity
 from solver.catalog.stored_format import StoredFormat
 from solver.catalog.template import Template
+from solver.catalog.translation import Translation
 from solver.catalog.zoo import ZooModel
 from solver.errors import BadInputError
 
@@ -55,6 +57,7 @@ class Catalog:
         self.backends = Section("backend", Backend, self._folders("backends"))
         self.sensitivities = Section("sensitivity", Sensitivity, self._folders("sensitivity"))
         self.stored_formats = Section("stored format", StoredFormat, self._folders("stored_formats"))
+        self.translations = Section("translation", Translation, self._folders("translations"), key="model_type")
         self.models = Section("model", ZooModel, self._folders("models"))
 
     @property
@@ -87,6 +90,11 @@ class Catalog:
     def storage_of(self, stored: StoredFormat) -> tuple[StoredTensor, ...]:
         """Return the tensors that one weight becomes in a stored format."""
         return self.schemes.get(stored.storage_of).storage if stored.storage_of else stored.storage
+
+    @cached_property
+    def mtp(self) -> MtpRules:
+        """The rules for multi-token-prediction layers; a user's `mtp.yaml` replaces the bundled one."""
+        return self._single(MtpRules, "mtp.yaml")
 
     @cached_property
     def fingerprint(self) -> str:

@@ -29,6 +29,7 @@ class AnalyzedModel(Open):
     trust_remote_code: bool = False
     transformers_version: str | None = None
     architecture: str | None = None
+    read_as: str | None = Field(default=None, description="model type read instead, where transformers has no class")
     revision: str | None = None
     config_sha256: str | None = None
 

@@ -1,40 +1,23 @@
 """The intake: from a model's configuration to its analysis."""
 
 from solver.catalog import Catalog
-from solver.catalog.template import Template
 from solver.errors import BadInputError
-from solver.intake.analysis import AnalyzedModel, ModelAnalysis, QuantizationTargets, Risk
+from solver.intake.analysis import AnalyzedModel, ModelAnalysis, QuantizationTargets
 from solver.intake.caches import block_config, cache_groups
 from solver.intake.inventory import DTYPE_BYTES, Inventory, LayerFamily, MixtureOfExperts
 from solver.intake.layers import find_convolutions, find_layers, not_quantized, other_parameters, to_families
 from solver.intake.meta import MetaModel, build_on_meta
+from solver.intake.mtp import find_mtp
+from solver.intake.reading import Reading, read_configuration, stated_dtype
+from solver.intake.risks import analysis_risks
+from solver.intake.shares import config_differences, part_shares
 from solver.intake.source import ModelSource
 from solver.intake.stored import StoredQuantization, stored_quantization
-from solver.intake.stored_risk import stored_risk, unsized
-from solver.intake.stored_sizes import saved_buffers, stored_size
+from solver.intake.stored_risk import unsized
+from solver.intake.stored_sizes import StoredSize, saved_buffers, stored_size
+from solver.intake.translate import real_names, uncounted_groups
 
 ASSUMED_DTYPE = "bfloat16"
-
-
-def _dtype(source: ModelSource) -> str | None:
-    """Return the checkpoint's type: stated at the top, or only in the text part.
-
-    Raises
-    ------
-    BadInputError
-        If something is stated that is no type.
-    """
-    text = source.config.get("text_config")
-    for part in (source.config, text if isinstance(text, dict) else {}):
-        for key in ("dtype", "torch_dtype"):
-            stated = part.get(key)
-            if isinstance(stated, str) and stated in DTYPE_BYTES:
-                return stated
-            if stated not in (None, "auto"):
-                raise BadInputError(
-                    f"{key} {stated!r} is no type.", where=source.name, mend=f"Known are {', '.join(DTYPE_BYTES)}."
-                )
-    return None
 
 
 def _moe(layers: tuple[LayerFamily, ...], meta: MetaModel, catalog: Catalog) -> MixtureOfExperts | None:
@@ -64,21 +47,39 @@ def _check_consistency(meta: MetaModel, catalog: Catalog) -> None:
 
 
 def _inventory(
-    meta: MetaModel, dtype: str, stored: StoredQuantization | None, catalog: Catalog
+    meta: MetaModel, dtype: str, stored: StoredQuantization | None, reading: Reading, catalog: Catalog
 ) -> tuple[Inventory, list[str]]:
     found = find_layers(meta.model)
     stored_as = stored.name_of if stored is not None else not_quantized
     layers = to_families(found, catalog.roles, stored_as)
     others = other_parameters(meta.model, found, catalog.roles, stored_as)
-    used = {family.stored for family in layers} | {group.stored for group in others}
-    quantized = stored.record(used) if stored is not None else None
     caches, missing = cache_groups(meta.text_config, catalog.config_fields)
     elements = sum(parameter.numel() for parameter in meta.model.parameters())
     text = meta.text_config
     context = catalog.config_fields.first("context", text)
     dtype_bytes = DTYPE_BYTES[dtype]
-    buffers = saved_buffers(meta.model)
-    size = buffers + stored_size(layers, others, quantized, hidden_size=text.hidden_size, dtype_bytes=dtype_bytes)
+    if reading.translation is not None:
+        uncounted = uncounted_groups(reading.translation, reading.source.config, text.num_hidden_layers)
+        layers = real_names(layers, reading.translation, catalog.roles)
+        others = (*others, *uncounted)
+        elements += sum(group.elements for group in uncounted)
+        missing = [*missing, *reading.translation.missing]
+    if reading.translation is not None and not reading.translation.buffers:
+        buffers = StoredSize()
+    else:
+        buffers = saved_buffers(meta.model)
+    mtp = find_mtp(catalog.mtp.of(reading.model_type), meta.model, text, layers, catalog.roles, stored_as)
+    everything = layers if mtp is None else (*layers, *mtp.families)
+    used = {family.stored for family in everything} | {group.stored for group in others}
+    quantized = stored.record(used) if stored is not None else None
+    sizes = {"hidden_size": text.hidden_size, "dtype_bytes": dtype_bytes}
+    size = buffers + stored_size(layers, others, quantized, **sizes)
+    record = None
+    if mtp is not None:
+        plain = StoredSize(mtp.plain_elements, mtp.plain_elements * dtype_bytes)
+        extra = plain + mtp.buffers + stored_size(mtp.families, (), quantized, **sizes)
+        size, buffers = size + extra, buffers + mtp.buffers
+        record = mtp.record.model_copy(update={"size_bytes": extra.size_bytes})
     known = quantized is None or not quantized.unknown
     inventory = Inventory(
         dtype=dtype,
@@ -94,43 +95,21 @@ def _inventory(
         others=others,
         caches=caches,
         moe=_moe(layers, meta, catalog),
-        buffer_bytes=buffers.size_bytes,
+        buffer_bytes=buffers.size_bytes - (mtp.buffers.size_bytes if mtp else 0),
         convolutions=find_convolutions(meta.model),
+        mtp=record,
+        parts=part_shares(layers, others, quantized, **sizes),
+        differences=config_differences(
+            everything,
+            others,
+            quantized,
+            hidden_size=text.hidden_size,
+            buffer_elements=buffers.elements,
+            mtp_elements=record.elements if record else 0,
+        ),
         quantized=quantized,
     )
     return inventory, [*missing, *unsized(quantized)]
-
-
-def _risks(
-    source: ModelSource, inventory: Inventory, template: Template | None, meta: MetaModel, catalog: Catalog
-) -> list[Risk]:
-    risks = [stored_risk(inventory.quantized, inventory.dtype)] if inventory.quantized else []
-    if template is None:
-        risks.append(
-            Risk(
-                severity="high",
-                message=f"AMD Quark has no template for model type {source.config.get('model_type')!r}",
-                recovery_hint="`solve export --to quark-python` writes a script that registers one",
-            )
-        )
-    if any(family.experts and not family.quantizable for family in inventory.layers):
-        risks.append(
-            Risk(
-                severity="medium",
-                message="AMD Quark 0.13 does not split this model's fused experts: they stay in their own type",
-                recovery_hint="plan on the rest of the model, or use a checkpoint with separate experts",
-            )
-        )
-    if catalog.config_fields.first("mtp", meta.text_config):
-        risks.append(
-            Risk(
-                severity="low",
-                message="the configuration names multi-token-prediction layers, which transformers does not build: "
-                "they are not counted",
-                recovery_hint="add their bytes if the serving stack loads them",
-            )
-        )
-    return risks
 
 
 def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: bool = False) -> ModelAnalysis:
@@ -142,18 +121,26 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
         If the configuration cannot be read, or describes no decoder with linear layers.
 
     """
-    stated = _dtype(source)
+    reading = read_configuration(source, catalog, trust_remote_code=trust_remote_code)
+    stated = stated_dtype(reading.source)
     dtype = stated or ASSUMED_DTYPE
-    stored = stored_quantization(source, catalog)
-    meta = build_on_meta(source, dtype, trust_remote_code=trust_remote_code)
+    stored = stored_quantization(reading.source, catalog)
+    meta = build_on_meta(reading.source, dtype, trust_remote_code=trust_remote_code)
     try:
         _check_consistency(meta, catalog)
-        inventory, missing = _inventory(meta, dtype, stored, catalog)
+        inventory, missing = _inventory(meta, dtype, stored, reading, catalog)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
         raise BadInputError(f"describes no decoder that can be analysed: {reason}.", where=source.name) from error
-    model_type = str(meta.config.model_type)
+    model_type = reading.model_type
     template = catalog.templates.find(model_type)
+    translation = reading.translation
+    assumptions = [] if stated else [f"checkpoint type {dtype}: the configuration names none"]
+    if translation is not None:
+        assumptions.append(
+            f"read as {translation.reads_as}, since transformers has no {translation.model_type}: "
+            f"{translation.evidence}"
+        )
     return ModelAnalysis(
         analysis_status="partial" if missing else "complete",
         model=AnalyzedModel(
@@ -162,6 +149,7 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
             trust_remote_code=trust_remote_code,
             transformers_version=meta.transformers_version,
             architecture=type(meta.model).__name__,
+            read_as=None if translation is None else translation.reads_as,
             revision=source.revision,
             config_sha256=source.config_sha256,
         ),
@@ -170,8 +158,8 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
             exclude_defaults=template.exclude_layers if template else ("lm_head",),
             has_non_linear_experts=any(family.experts for family in inventory.layers),
         ),
-        risks=tuple(_risks(source, inventory, template, meta, catalog)),
+        risks=tuple(analysis_risks(model_type, inventory, template, meta, catalog)),
         inventory=inventory,
         missing=tuple(missing),
-        assumptions=() if stated else (f"checkpoint type {dtype}: the configuration names none",),
+        assumptions=tuple(assumptions),
     )

@@ -142,6 +142,32 @@ class MixtureOfExperts(Record):
     shared_experts: int = 0
 
 
+class MultiTokenPrediction(Record):
+    """Layers that the checkpoint holds for drafting tokens, and that transformers, and so Quark, leaves out."""
+
+    layers: int = Field(gt=0)
+    copied_blocks: tuple[int, ...] = Field(description="blocks whose layers each of them has too")
+    elements: int = Field(gt=0, description="parameters of all of them")
+    size_bytes: int | None = Field(description="as stored, saved buffers included; null if the format is unknown")
+    replicated_elements: int = Field(ge=0, description="outside the linear layers, on every device")
+    sharded_elements: int = Field(ge=0, description="embeddings and heads of their own, cut by tensor parallelism")
+
+
+class PartShare(Record):
+    """What one part of the model (a role of layers, or a group of other parameters) takes in the checkpoint."""
+
+    part: str
+    elements: int = Field(ge=0)
+    size_bytes: int | None = Field(description="as stored; null if the format is unknown")
+
+
+class Difference(Record):
+    """A named cause for which the checkpoint's elements are not those of the model that transformers builds."""
+
+    cause: str
+    elements: int
+
+
 def _unquantized_bytes(fields: dict[str, Any]) -> int:
     return int(fields.get("elements_total", 0)) * DTYPE_BYTES.get(fields.get("dtype", ""), 0)
 
@@ -179,6 +205,11 @@ class Inventory(Record):
         default=(), description="module paths of 2-D convolutions, which Quark quantizes unless they are excluded"
     )
 
+    mtp: MultiTokenPrediction | None = Field(
+        default=None, description="multi-token-prediction layers, in checkpoint_bytes and not in elements_total"
+    )
+    parts: tuple[PartShare, ...] = Field(default=(), description="shares that add up to elements_total and its bytes")
+    differences: tuple[Difference, ...] = Field(default=(), description="what makes stored_elements of elements_total")
     quantized: Quantized | None = Field(default=None, description="null where the checkpoint is not quantized")
 
     @model_validator(mode="after")

@@ -26,7 +26,8 @@ def _matrix(layout: StoredLayout, in_features: int, out_features: int, count: in
     )
 
 
-def _layer(family: LayerFamily, quantized: Quantized | None, dtype_bytes: int) -> StoredSize:
+def layer_size(family: LayerFamily, quantized: Quantized | None, dtype_bytes: int) -> StoredSize:
+    """Return the size of the weights of a family; a tied one takes none of its own."""
     if family.tied:
         return StoredSize()
     if quantized is not None and family.stored is not None:
@@ -36,7 +37,8 @@ def _layer(family: LayerFamily, quantized: Quantized | None, dtype_bytes: int) -
     return StoredSize(elements, elements * dtype_bytes)
 
 
-def _group(group: ParameterGroup, quantized: Quantized | None, hidden_size: int, dtype_bytes: int) -> StoredSize:
+def group_size(group: ParameterGroup, quantized: Quantized | None, hidden_size: int, dtype_bytes: int) -> StoredSize:
+    """Return the size of a group of parameters; quantized ones are a matrix of rows of `hidden_size`."""
     if quantized is not None and group.stored is not None:
         layout = quantized.layout(group.stored)
         return _matrix(layout, hidden_size, group.elements // hidden_size, 1, dtype_bytes)
@@ -57,9 +59,9 @@ def stored_size(
     """
     total = StoredSize()
     for family in layers:
-        total += _layer(family, quantized, dtype_bytes)
+        total += layer_size(family, quantized, dtype_bytes)
     for group in others:
-        total += _group(group, quantized, hidden_size, dtype_bytes)
+        total += group_size(group, quantized, hidden_size, dtype_bytes)
     return total
 
 

@@ -12,9 +12,19 @@ from solver.catalog.base import Band, Quantity
 from solver.catalog.paths import PROFILES_DIR
 from solver.catalog.section import Section, canonical
 
-SECTIONS = ("schemes", "algorithms", "templates", "hardware", "backends", "sensitivities", "stored_formats", "models")
+SECTIONS = (
+    "schemes",
+    "algorithms",
+    "templates",
+    "hardware",
+    "backends",
+    "sensitivities",
+    "stored_formats",
+    "translations",
+    "models",
+)
 FOLDERS = {"sensitivities": "sensitivity"}
-SINGLES = {"roles.yaml", "config_fields.yaml", "checkpoint_names.yaml"}
+SINGLES = {"roles.yaml", "config_fields.yaml", "checkpoint_names.yaml", "mtp.yaml"}
 
 
 def section(catalog: Catalog, name: str) -> Section[Any]:
@@ -67,11 +77,12 @@ class TestEveryFile:
         assert catalog.roles.roles
         assert catalog.config_fields.context
         assert catalog.checkpoint_names.prefixes
+        assert catalog.mtp.rules
 
     @pytest.mark.parametrize("name", SECTIONS)
     def test_is_found_by_its_own_name(self, catalog: Catalog, name: str) -> None:
         part = section(catalog, name)
-        key = "model_type" if name == "templates" else "name"
+        key = "model_type" if name in {"templates", "translations"} else "name"
         for entry in part:
             assert part.get(getattr(entry, key)) is entry
 

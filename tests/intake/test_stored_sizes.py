@@ -10,7 +10,7 @@ from solver.intake.analysis import ModelAnalysis
 from solver.intake.analyze import analyze_source
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.intake.source import ModelSource, find_source
-from tests.data.quantized import QUANTIZED, write_checkpoint
+from tests.data.zoo import ZOO, write_checkpoint
 from tests.intake.conftest import Inventoried
 
 Stored = Callable[[str], Inventory]
@@ -40,7 +40,7 @@ def analysed(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Call
     """Return the analysis of a published quantized checkpoint."""
 
     def analyse(name: str) -> ModelAnalysis:
-        folder = write_checkpoint(QUANTIZED[name], tmp_path_factory.mktemp("stored"))
+        folder = write_checkpoint(ZOO[name], tmp_path_factory.mktemp("stored"))
         return analyze_source(find_source(str(folder), catalog), catalog)
 
     return cache(analyse)
@@ -80,18 +80,18 @@ def predictor_layers(inventory: Inventory) -> list[LayerFamily]:
 class TestElements:
     @pytest.mark.parametrize("name", EXACT)
     def test_are_those_of_the_published_files(self, name: str, stored: Stored) -> None:
-        assert QUANTIZED[name]["counts"] == "all tensors"
-        assert stored(name).stored_elements == QUANTIZED[name]["published_elements"]
+        assert ZOO[name]["counts"] == "all tensors"
+        assert stored(name).stored_elements == ZOO[name]["published_elements"]
 
     @pytest.mark.parametrize("name", WEIGHTS_ONLY)
     def test_of_the_weights_are_those_of_the_published_files(self, name: str, stored: Stored) -> None:
-        assert QUANTIZED[name]["counts"] == "weights only"
-        assert weights_only(stored(name)) == QUANTIZED[name]["published_elements"]
+        assert ZOO[name]["counts"] == "weights only"
+        assert weights_only(stored(name)) == ZOO[name]["published_elements"]
 
     def test_of_llama_405b_are_published_once_its_list_is_whole(self, catalog: Catalog) -> None:
         # This copy of the configuration lists the attention of the first block only; no attention is quantized
         # (The Llama 3 Herd of Models, section 6.2).
-        record = QUANTIZED["meta-llama/Llama-3.1-405B-Instruct-FP8"]
+        record = ZOO["meta-llama/Llama-3.1-405B-Instruct-FP8"]
         config = record["config"]
         left_out = [*config["quantization_config"]["modules_to_not_convert"], "self_attn"]
         whole = {**config, "quantization_config": {**config["quantization_config"], "modules_to_not_convert": left_out}}
@@ -120,8 +120,8 @@ class TestWithAPredictor:
     def test_elements_differ_by_that_layer_alone(
         self, name: str, own_embeddings: bool, quantized: bool, norms: int, stored: Stored, inventoried: Inventoried
     ) -> None:
-        published = QUANTIZED[name]["published_elements"] if name in QUANTIZED else 684_531_386_000
-        inventory = stored(name) if name in QUANTIZED else inventoried(name)
+        published = ZOO[name]["published_elements"] if name in ZOO else 684_531_386_000
+        inventory = stored(name) if name in ZOO else inventoried(name)
         assert inventory.quantized is not None
         assert inventory.stored_elements is not None
         assert inventory.moe is not None
@@ -145,7 +145,7 @@ class TestWithAPredictor:
         [("deepseek-ai/DeepSeek-R1", 1536 + 512), ("deepseek-ai/DeepSeek-V3.2", 1536 + 512 + 2 * 128)],
     )
     def test_weights_differ_by_that_layer_alone(self, name: str, norms: int, stored: Stored) -> None:
-        assert QUANTIZED[name]["counts"] == "weights only"
+        assert ZOO[name]["counts"] == "weights only"
         inventory = stored(name)
         assert inventory.moe is not None
         hidden = inventory.hidden_size
@@ -153,7 +153,7 @@ class TestWithAPredictor:
         router = inventory.moe.experts * (hidden + 1)
         predictor = linears + router + 2 * hidden**2 + 5 * hidden + norms + 2 * hidden * inventory.vocab_size
         corrections = inventory.buffer_bytes // 4
-        assert weights_only(inventory) + corrections + predictor == QUANTIZED[name]["published_elements"]
+        assert weights_only(inventory) + corrections + predictor == ZOO[name]["published_elements"]
 
     def test_bytes_of_deepseek_v3_are_the_published_ones(self, inventoried: Inventoried) -> None:
         # As published by type: BF16 3,918,786,560, F8_E4M3 680,571,043,840, F32 41,555,600 elements.
@@ -177,7 +177,7 @@ class TestWithAPredictor:
         hidden = inventory.hidden_size
         linears = sum(family.weight_elements * family.layers_per_block for family in predictor_layers(inventory))
         predictor = linears + 2 * hidden**2 + 256 * hidden + 5 * hidden + 2 * 256
-        assert inventory.checkpoint_bytes + 2 * predictor == QUANTIZED[name]["published_bytes"]
+        assert inventory.checkpoint_bytes + 2 * predictor == ZOO[name]["published_bytes"]
 
 
 class TestBytes:

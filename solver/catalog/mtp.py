@@ -1,0 +1,50 @@
+"""Multi-token-prediction layers, which checkpoints hold and transformers does not build."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from solver.catalog.base import Profile
+
+Axis = Literal["hidden", "2*hidden", "vocab"]
+
+
+class MtpTensor(Profile):
+    """A tensor of such a layer that no block has."""
+
+    name: str
+    shape: tuple[Axis, ...]
+    sharded: bool = Field(default=False, description="whether tensor parallelism cuts it; else every device has it")
+
+    def elements(self, hidden_size: int, vocab_size: int) -> int:
+        """Return its elements in a model of these sizes."""
+        sizes = {"hidden": hidden_size, "2*hidden": 2 * hidden_size, "vocab": vocab_size}
+        total = 1
+        for axis in self.shape:
+            total *= sizes[axis]
+        return total
+
+
+class MtpRule(Profile):
+    """What the layers of some model types are made of: a copy of a block, and a few tensors of their own."""
+
+    model_types: tuple[str, ...]
+    path: str = Field(description="of the first of them in the checkpoint; {next} is the index after the last block")
+    layers: str | int = Field(description="field of the configuration that counts them, or their number")
+    default_layers: int = Field(default=0, description="their number where the configuration has no such field")
+    like: tuple[tuple[str, ...], ...] = Field(
+        default=((),), description="of the blocks with each of these layer types (any if empty), it copies the largest"
+    )
+    tensors: tuple[MtpTensor, ...]
+    evidence: str
+
+
+class MtpRules(Profile):
+    """All rules."""
+
+    source: str
+    rules: tuple[MtpRule, ...]
+
+    def of(self, model_type: str) -> MtpRule | None:
+        """Return the rule of a model type, or None."""
+        return next((rule for rule in self.rules if model_type in rule.model_types), None)

@@ -1,0 +1,55 @@
+"""What is built for a configuration: its own type, or the one that a translation reads it as."""
+
+from dataclasses import dataclass
+
+from solver.catalog import Catalog
+from solver.catalog.translation import Translation
+from solver.errors import BadInputError
+from solver.intake.inventory import DTYPE_BYTES
+from solver.intake.source import ModelSource
+from solver.intake.translate import find_translation, translated
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A configuration as it is built: the model's own, or the one that a translation makes of it."""
+
+    source: ModelSource
+    model_type: str
+    translation: Translation | None
+
+
+def read_configuration(source: ModelSource, catalog: Catalog, *, trust_remote_code: bool) -> Reading:
+    """Return what is to be built for a configuration.
+
+    Raises
+    ------
+    BadInputError
+        If its type has a translation, and the configuration does not fit it.
+
+    """
+    model_type = str(source.config.get("model_type"))
+    own_code = trust_remote_code and source.folder is not None and "auto_map" in source.config
+    translation = None if own_code else find_translation(source, catalog)
+    return Reading(source if translation is None else translated(source, translation), model_type, translation)
+
+
+def stated_dtype(source: ModelSource) -> str | None:
+    """Return the checkpoint's type: stated at the top, or only in the text part.
+
+    Raises
+    ------
+    BadInputError
+        If something is stated that is no type.
+    """
+    text = source.config.get("text_config")
+    for part in (source.config, text if isinstance(text, dict) else {}):
+        for key in ("dtype", "torch_dtype"):
+            stated = part.get(key)
+            if isinstance(stated, str) and stated in DTYPE_BYTES:
+                return stated
+            if stated not in (None, "auto"):
+                raise BadInputError(
+                    f"{key} {stated!r} is no type.", where=source.name, mend=f"Known are {', '.join(DTYPE_BYTES)}."
+                )
+    return None
