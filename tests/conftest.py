@@ -1,5 +1,7 @@
 """Fixtures for all tests: the catalogue, and analyses of bundled models, each built once in a run."""
 
+import os
+import tempfile
 from collections.abc import Callable
 from functools import cache
 
@@ -10,6 +12,9 @@ from solver.catalog import Catalog
 from solver.intake.analysis import ModelAnalysis
 from solver.plan.document import Answer
 from solver.plan.request import PlanRequest
+
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="analyses-")
+"""The user's cache folder, for this process and those that it starts."""
 
 Analyse = Callable[[str], ModelAnalysis]
 Solve = Callable[..., Answer]

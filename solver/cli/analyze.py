@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from solver.cli.options import ProfilesOption, RevisionOption, TrustOption
+from solver.cli.options import NoCacheOption, ProfilesOption, RevisionOption, TrustOption
 
 
 def analyze(
@@ -13,18 +13,26 @@ def analyze(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write; by default stdout.")] = None,
     revision: RevisionOption = None,
     trust_remote_code: TrustOption = False,
+    no_cache: NoCacheOption = False,
     profiles: ProfilesOption = None,
 ) -> None:
     """Write model_analysis.json: what a model is made of, from its configuration alone."""
     from solver import api
     from solver.catalog import Catalog
-    from solver.plan.files import to_json, write_atomic
+    from solver.files import write_atomic
+    from solver.plan.files import to_json
     from solver.report.analysis import summary
     from solver.report.console import messages
 
     console = messages()
     with console.status(f"building {model} on torch's meta device"):
-        analysis = api.analyze(model, catalog=Catalog(profiles), revision=revision, trust_remote_code=trust_remote_code)
+        analysis = api.analyze(
+            model,
+            catalog=Catalog(profiles),
+            revision=revision,
+            trust_remote_code=trust_remote_code,
+            cache=not no_cache,
+        )
     text = to_json(analysis.document())
     if output is None:
         typer.echo(text, nl=False)

@@ -20,6 +20,10 @@ TrustOption = Annotated[
 ]
 RevisionOption = Annotated[str | None, typer.Option("--revision", help="Branch, tag or commit of a hub model.")]
 
+NoCacheOption = Annotated[
+    bool, typer.Option("--no-cache", help="Build the analysis anew, and keep none in the user's cache folder.")
+]
+
 
 def parse_layer(text: str, *, flag: str = "--layer") -> tuple[str, str]:
     """Return pattern and scheme of `PATTERN=SCHEME`.

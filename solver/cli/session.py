@@ -28,6 +28,7 @@ class Session:
 
     question: Question
     profiles: Path | None
+    cache: bool
     choose: int | None
     yes: bool
     output: Path | None
@@ -101,6 +102,7 @@ class Session:
                 catalog=catalog,
                 revision=self.question.revision,
                 trust_remote_code=self.question.trust_remote_code,
+                cache=self.cache,
             )
 
     def _finish(self, answer: Answer, catalog: Catalog) -> None:

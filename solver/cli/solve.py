@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from solver.cli.options import ProfilesOption, RevisionOption, TrustOption
+from solver.cli.options import NoCacheOption, ProfilesOption, RevisionOption, TrustOption
 from solver.version import __version__
 
 
@@ -90,6 +90,7 @@ def solve(
     time_limit: Annotated[float, typer.Option(help="Deterministic seconds for each solve.", min=0.0)] = 30.0,
     revision: RevisionOption = None,
     trust_remote_code: TrustOption = False,
+    no_cache: NoCacheOption = False,
     profiles: ProfilesOption = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
@@ -125,4 +126,6 @@ def solve(
         revision=revision,
         trust_remote_code=trust_remote_code,
     )
-    Session(question, profiles=profiles, choose=choose, yes=yes, output=output, as_json=as_json).run()
+    Session(
+        question, profiles=profiles, cache=not no_cache, choose=choose, yes=yes, output=output, as_json=as_json
+    ).run()
