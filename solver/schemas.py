@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from solver.catalog.algorithm import Algorithm
 from solver.catalog.backend import Backend
+from solver.catalog.caches import CacheFields
 from solver.catalog.fields import ConfigFields
 from solver.catalog.hardware import Hardware
 from solver.catalog.paths import SCHEMAS_DIR
@@ -28,6 +29,7 @@ TYPES: dict[str, Any] = {
     "answer": Answer | ErrorAnswer,
     "profiles/algorithm": Algorithm,
     "profiles/backend": Backend,
+    "profiles/caches": CacheFields,
     "profiles/config_fields": ConfigFields,
     "profiles/hardware": Hardware,
     "profiles/model": ZooModel,

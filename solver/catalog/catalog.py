@@ -8,6 +8,7 @@ from typing import TypeVar
 from solver.catalog.algorithm import Algorithm
 from solver.catalog.backend import Backend
 from solver.catalog.base import Profile
+from solver.catalog.caches import CacheFields
 from solver.catalog.fields import ConfigFields
 from solver.catalog.hardware import Hardware
 from solver.catalog.paths import PROFILES_DIR
@@ -75,6 +76,11 @@ class Catalog:
     def config_fields(self) -> ConfigFields:
         """Field names of configurations; a user's `config_fields.yaml` replaces the bundled one."""
         return self._single(ConfigFields, "config_fields.yaml")
+
+    @cached_property
+    def cache_fields(self) -> CacheFields:
+        """Where configurations describe their caches; a user's `caches.yaml` replaces the bundled one."""
+        return self._single(CacheFields, "caches.yaml")
 
     @cached_property
     def fingerprint(self) -> str:

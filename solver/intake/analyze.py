@@ -77,7 +77,7 @@ def _check_consistency(meta: MetaModel, catalog: Catalog) -> None:
 def _inventory(meta: MetaModel, dtype: str, catalog: Catalog) -> tuple[Inventory, list[str]]:
     found = find_layers(meta.model)
     layers = to_families(found, catalog.roles)
-    caches, missing = cache_groups(meta.text_config, catalog.config_fields)
+    caches, missing = cache_groups(meta.text_config, catalog.config_fields, catalog.cache_fields)
     elements = sum(parameter.numel() for parameter in meta.model.parameters())
     text = meta.text_config
     context = catalog.config_fields.first("context", text)
@@ -142,6 +142,14 @@ def _risks(
     return risks
 
 
+def _encoder_decoder(source: ModelSource) -> BadInputError:
+    return BadInputError(
+        "is an encoder-decoder model; its cross-attention caches are not known here.",
+        where=source.name,
+        mend="Plan a decoder-only model.",
+    )
+
+
 def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: bool = False) -> ModelAnalysis:
     """Return the analysis of a model, built on torch's meta device from its configuration alone.
 
@@ -153,7 +161,11 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
     """
     stated = _dtype(source)
     dtype = stated or ASSUMED_DTYPE
+    if source.config.get("is_encoder_decoder"):
+        raise _encoder_decoder(source)
     meta = build_on_meta(source, dtype, trust_remote_code=trust_remote_code)
+    if getattr(meta.config, "is_encoder_decoder", False):
+        raise _encoder_decoder(source)
     try:
         _check_consistency(meta, catalog)
         inventory, missing = _inventory(meta, dtype, catalog)

@@ -14,7 +14,7 @@ from solver.catalog.section import Section, canonical
 
 SECTIONS = ("schemes", "algorithms", "templates", "hardware", "backends", "sensitivities", "models")
 FOLDERS = {"sensitivities": "sensitivity"}
-SINGLES = {"roles.yaml", "config_fields.yaml"}
+SINGLES = {"roles.yaml", "config_fields.yaml", "caches.yaml"}
 
 
 def section(catalog: Catalog, name: str) -> Section[Any]:
@@ -66,6 +66,7 @@ class TestEveryFile:
     def test_of_the_single_ones_loads(self, catalog: Catalog) -> None:
         assert catalog.roles.roles
         assert catalog.config_fields.context
+        assert catalog.cache_fields.latent.rank
 
     @pytest.mark.parametrize("name", SECTIONS)
     def test_is_found_by_its_own_name(self, catalog: Catalog, name: str) -> None:
