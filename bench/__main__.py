@@ -7,8 +7,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-import bench.cold_start  # noqa: F401  registers itself
-from bench.registry import SPECS, Row
+import bench.cold_start
+import bench.kv_allocator  # noqa: F401  both register themselves
+from bench.registry import SPECS, Row, Skipped
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -16,11 +17,12 @@ RESULTS = Path(__file__).parent / "results"
 def table(name: str, rows: list[Row]) -> Table:
     """Return the rows of one bench as a table."""
     view = Table(title=f"{name}: {SPECS[name].question}")
-    for column in ("subject", "seconds", "baseline", "seconds", "ratio", "limit"):
+    unit = SPECS[name].unit
+    for column in ("subject", unit, "baseline", unit, "ratio", "limit"):
         view.add_column(column)
     for row in rows:
-        limit = "-" if row.limit is None else f"{row.limit:g}"
-        numbers = (f"{row.seconds:.2f}", row.baseline, f"{row.baseline_seconds:.2f}", f"{row.ratio:.2f}", limit)
+        limit = "equal" if row.exact else "-" if row.limit is None else f"{row.limit:g}"
+        numbers = (f"{row.value:.4g}", row.baseline, f"{row.baseline_value:.4g}", f"{row.ratio:.2f}", limit)
         view.add_row(row.subject, *numbers)
     return view
 
@@ -35,10 +37,14 @@ def main(names: list[str]) -> int:
     failed = False
     RESULTS.mkdir(exist_ok=True)
     for name in names or list(SPECS):
-        rows = SPECS[name].run()
+        try:
+            rows = SPECS[name].run()
+        except Skipped as reason:
+            console.print(f"{name}: skipped, {reason}")
+            continue
         console.print(table(name, rows))
         document = [
-            {"subject": row.subject, "seconds": row.seconds, "baseline": row.baseline, "ratio": row.ratio}
+            {"subject": row.subject, SPECS[name].unit: row.value, "baseline": row.baseline, "ratio": row.ratio}
             for row in rows
         ]
         (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=2) + "\n")

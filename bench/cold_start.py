@@ -64,4 +64,4 @@ def run() -> list[Row]:
     return rows
 
 
-register(Spec("cold-start", "What does one answer cost in a fresh process?", run))
+register(Spec("cold-start", "What does one answer cost in a fresh process?", "seconds", run))

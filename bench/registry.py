@@ -6,32 +6,43 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a result: what was measured, against what, and the ratio that must hold."""
+    """One line of a result: what was measured, against what, and the ratio that must hold.
+
+    An exact row must equal its baseline; others must keep their limit, if they have one.
+    """
 
     subject: str
-    seconds: float
+    value: float
     baseline: str
-    baseline_seconds: float
-    limit: float | None
+    baseline_value: float
+    limit: float | None = None
+    exact: bool = False
 
     @property
     def ratio(self) -> float:
-        """Time of the subject over that of the baseline."""
-        return self.seconds / self.baseline_seconds
+        """Value of the subject over that of the baseline."""
+        return self.value / self.baseline_value
 
     @property
     def holds(self) -> bool:
-        """Whether the ratio keeps its limit; one without a limit always does."""
+        """Whether the value is what it must be."""
+        if self.exact:
+            return self.value == self.baseline_value
         return self.limit is None or self.ratio <= self.limit
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A named bench."""
+    """A named bench: what it asks, in which unit it measures, and how."""
 
     name: str
     question: str
+    unit: str
     run: Callable[[], list[Row]]
+
+
+class Skipped(Exception):  # noqa: N818  it is no error
+    """Raised by a bench that lacks what it needs; its message says what."""
 
 
 SPECS: dict[str, Spec] = {}

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from solver.catalog.algorithm import Algorithm
 from solver.catalog.backend import Backend
+from solver.catalog.caches import CacheFields
 from solver.catalog.checkpoint_names import CheckpointNames
 from solver.catalog.fields import ConfigFields
 from solver.catalog.hardware import Hardware
@@ -33,6 +34,7 @@ TYPES: dict[str, Any] = {
     "profiles/algorithm": Algorithm,
     "profiles/backend": Backend,
     "profiles/checkpoint_names": CheckpointNames,
+    "profiles/caches": CacheFields,
     "profiles/config_fields": ConfigFields,
     "profiles/hardware": Hardware,
     "profiles/model": ZooModel,

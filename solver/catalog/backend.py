@@ -41,6 +41,17 @@ class Activations(Profile):
     logits_dtype_bytes: int = Field(description="bytes of one logit in the sampler")
 
 
+class KVPool(Profile):
+    """A pool of equal blocks from which the caches of all layers are drawn."""
+
+    batches_in_flight: int = Field(gt=0, description="batches whose tokens are held at the same time")
+    latent_block_multiple: int = Field(gt=0, description="tokens, for latent attention beside recurrent states")
+    state_blocks: dict[Literal["gated_delta_net", "mamba2", "short_conv"], int] = Field(
+        description="copies of a recurrent state that one sequence takes"
+    )
+    source: str
+
+
 class Backend(Profile):
     """One serving stack at one version."""
 
@@ -52,6 +63,7 @@ class Backend(Profile):
     loads_quark: bool
     memory_fraction: Quantity
     kv_block_tokens: Quantity
+    kv_pool: KVPool | None = Field(default=None, description="none: the caches of the layers add up")
     activations: Activations
     non_torch: dict[Literal["single", "parallel"], Band]
     graphs: Band

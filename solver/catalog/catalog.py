@@ -8,6 +8,7 @@ from typing import TypeVar
 from solver.catalog.algorithm import Algorithm
 from solver.catalog.backend import Backend
 from solver.catalog.base import Profile
+from solver.catalog.caches import CacheFields
 from solver.catalog.checkpoint_names import CheckpointNames
 from solver.catalog.fields import ConfigFields
 from solver.catalog.hardware import Hardware
@@ -95,6 +96,11 @@ class Catalog:
     def mtp(self) -> MtpRules:
         """The rules for multi-token-prediction layers; a user's `mtp.yaml` replaces the bundled one."""
         return self._single(MtpRules, "mtp.yaml")
+
+    @cached_property
+    def cache_fields(self) -> CacheFields:
+        """Where configurations describe their caches; a user's `caches.yaml` replaces the bundled one."""
+        return self._single(CacheFields, "caches.yaml")
 
     @cached_property
     def fingerprint(self) -> str:

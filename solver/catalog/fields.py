@@ -4,6 +4,13 @@ from typing import Any
 
 from solver.catalog.base import Profile
 
+Names = tuple[str, ...]
+
+
+def first_field(names: Names, config: Any) -> Any:
+    """Return the value of the first of `names` that `config` has and that is not None, or None."""
+    return next((value for name in names if (value := getattr(config, name, None)) is not None), None)
+
 
 class LayerTypes(Profile):
     """Entries of `layer_types` by the kind of cache that such a block needs."""
@@ -33,8 +40,4 @@ class ConfigFields(Profile):
 
     def first(self, fact: str, config: Any) -> Any:
         """Return the value of the first field of `fact` that `config` has and that is not None."""
-        for name in getattr(self, fact):
-            value = getattr(config, name, None)
-            if value is not None:
-                return value
-        return None
+        return first_field(getattr(self, fact), config)

@@ -1,42 +1,90 @@
-"""Bytes of the KV cache on one device."""
+"""Bytes of the KV cache on one device, and what fits into given bytes."""
 
-from solver.intake.inventory import CacheGroup, Inventory
-from solver.rules.service import Service, served_dtype_bytes
-from solver.units import ceil_div, round_up
+from dataclasses import dataclass, replace
 
-FP8_BYTES = 1
+from solver.cost.kv_layers import layer_caches
+from solver.cost.kv_pool import pool_need
+from solver.intake.inventory import Inventory
+from solver.rules.service import Service
+from solver.units import round_up
 
 
-def _cached_tokens(group: CacheGroup, service: Service) -> int:
-    """Return the tokens of one sequence that a block keeps, in whole cache blocks.
+@dataclass(frozen=True, slots=True)
+class CacheNeed:
+    """Bytes of the KV cache on one device.
 
-    A sliding window keeps window - 1 tokens and those in flight, and one block more, since it does not start at
-    a block's edge (vLLM 0.33, v1/kv_cache_interface.py).
+    Parameters
+    ----------
+    request_bytes
+        What the stack sets aside to admit one sequence of full length.
+    reserved_bytes
+        What the stack holds back once for all: vLLM never uses the first block of its pool.
+    payload_bytes
+        What all sequences hold of keys, values and states, without rounding, padding or copies.
+    total_bytes
+        What all sequences need, with what is held back.
+
     """
-    block = int(service.backend.kv_block_tokens.value)
-    full = round_up(service.context, block)
-    if group.window is None:
-        return full
-    if group.kind == "chunked":
-        return min(full, round_up(group.window, block))
-    return min(full, round_up(group.window - 1 + service.batched_tokens, block) + block)
+
+    request_bytes: int
+    reserved_bytes: int
+    payload_bytes: int
+    total_bytes: int
+
+    @property
+    def padding_bytes(self) -> int:
+        """The part of the total that holds nothing: rounding to blocks, equal pages, copies of states."""
+        return self.total_bytes - self.payload_bytes
+
+
+def cache_need(service: Service, inventory: Inventory, *, fp8: bool) -> CacheNeed:
+    """Return what the caches of all sequences in service need on one device.
+
+    vLLM draws the blocks of all layers from one pool (`solver.cost.kv_pool`); for other stacks the bytes of the
+    layers add up, each in whole blocks.
+    """
+    backend = service.backend
+    layers = layer_caches(service, inventory, fp8=fp8)
+    base = int(backend.kv_block_tokens.value)
+    pool = backend.kv_pool
+    in_flight = service.batched_tokens * (pool.batches_in_flight if pool else 1)
+    payload = sum(count * layer.payload_bytes(service.context, in_flight) for layer, count in layers.items())
+    if pool is not None and layers:
+        need = pool_need(layers, base, service.context, in_flight, pool)
+        request, reserved = need.blocks * need.block_bytes, need.block_bytes
+    else:
+        request, reserved = 0, 0
+        for layer, count in layers.items():
+            tokens = round_up(layer.tokens(service.context, in_flight), base)
+            request += count * (layer.state_bytes or tokens * layer.token_bytes)
+    return CacheNeed(
+        request_bytes=request,
+        reserved_bytes=reserved,
+        payload_bytes=payload * service.concurrency,
+        total_bytes=request * service.concurrency + reserved,
+    )
 
 
 def cache_bytes(service: Service, inventory: Inventory, *, fp8: bool) -> int:
-    """Return the bytes of all sequences' caches on one device.
+    """Return the bytes of all sequences' caches on one device."""
+    return cache_need(service, inventory, fp8=fp8).total_bytes
 
-    Keys and values: 2 tensors of (tokens, heads / tp, head_dim) for each block. MLA: one latent for all heads,
-    the same on every device. A recurrent state has a fixed size and keeps the model's type.
-    """
-    dtype_bytes = served_dtype_bytes(inventory)
-    element = FP8_BYTES if fp8 else dtype_bytes
-    total = 0
-    for group in inventory.caches:
-        if group.kind == "state":
-            one = ceil_div(group.state_elements, service.tensor_parallel) * dtype_bytes
+
+def longest_context(service: Service, inventory: Inventory, available_bytes: int, *, fp8: bool, limit: int) -> int:
+    """Return the most tokens, up to `limit`, at which all sequences fit into the bytes; 0 if not even one does."""
+    fits, too_long = 0, limit + 1
+    while too_long - fits > 1:
+        middle = (fits + too_long) // 2
+        if cache_bytes(replace(service, context=middle), inventory, fp8=fp8) <= available_bytes:
+            fits = middle
         else:
-            heads = 1 if group.kind == "mla" else service.kv_heads_per_device(group.kv_heads)
-            width = heads * (group.key_elements + group.value_elements)
-            one = _cached_tokens(group, service) * width * element
-        total += group.blocks * one
-    return total * service.concurrency
+            too_long = middle
+    return fits
+
+
+def highest_concurrency(service: Service, inventory: Inventory, available_bytes: int, *, fp8: bool) -> int | None:
+    """Return the most sequences of the service's length that fit into the bytes, or None if there is no cache."""
+    need = cache_need(service, inventory, fp8=fp8)
+    if not need.request_bytes:
+        return None
+    return max(0, available_bytes - need.reserved_bytes) // need.request_bytes

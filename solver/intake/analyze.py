@@ -53,7 +53,7 @@ def _inventory(
     stored_as = stored.name_of if stored is not None else not_quantized
     layers = to_families(found, catalog.roles, stored_as)
     others = other_parameters(meta.model, found, catalog.roles, stored_as)
-    caches, missing = cache_groups(meta.text_config, catalog.config_fields)
+    caches, missing = cache_groups(meta.text_config, catalog.config_fields, catalog.cache_fields)
     elements = sum(parameter.numel() for parameter in meta.model.parameters())
     text = meta.text_config
     context = catalog.config_fields.first("context", text)
@@ -112,6 +112,14 @@ def _inventory(
     return inventory, [*missing, *unsized(quantized)]
 
 
+def _encoder_decoder(source: ModelSource) -> BadInputError:
+    return BadInputError(
+        "is an encoder-decoder model; its cross-attention caches are not known here.",
+        where=source.name,
+        mend="Plan a decoder-only model.",
+    )
+
+
 def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: bool = False) -> ModelAnalysis:
     """Return the analysis of a model, built on torch's meta device from its configuration alone.
 
@@ -121,11 +129,15 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
         If the configuration cannot be read, or describes no decoder with linear layers.
 
     """
+    if source.config.get("is_encoder_decoder"):
+        raise _encoder_decoder(source)
     reading = read_configuration(source, catalog, trust_remote_code=trust_remote_code)
     stated = stated_dtype(reading.source)
     dtype = stated or ASSUMED_DTYPE
     stored = stored_quantization(reading.source, catalog)
     meta = build_on_meta(reading.source, dtype, trust_remote_code=trust_remote_code)
+    if getattr(meta.config, "is_encoder_decoder", False):
+        raise _encoder_decoder(source)
     try:
         _check_consistency(meta, catalog)
         inventory, missing = _inventory(meta, dtype, stored, reading, catalog)

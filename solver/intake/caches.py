@@ -1,10 +1,13 @@
 """What each block keeps of the past: keys and values, a latent, or a fixed state."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
-from solver.catalog.fields import ConfigFields
+from solver.catalog.caches import CacheFields
+from solver.catalog.fields import ConfigFields, first_field
 from solver.intake.inventory import CacheGroup
+from solver.intake.states import find_state
 
 
 def block_config(config: Any, block: int) -> Any:
@@ -25,33 +28,6 @@ def _kv_heads(config: Any) -> int:
     return int(explicit or config.num_attention_heads)
 
 
-def _state_elements(config: Any) -> int | None:
-    """Return the state of one sequence in one block, or None if its geometry is not known.
-
-    Gated delta rule (Qwen3-Next, Qwen3.5): a key x value matrix for each value head and the window of a
-    convolution over queries, keys and values. Mamba-2: a head_dim x state matrix for each head and a convolution
-    over heads and groups. LFM2: the window of a convolution over the hidden size. (vLLM 0.33,
-    model_executor/layers/mamba/mamba_utils.py.)
-    """
-    value_heads = getattr(config, "linear_num_value_heads", None)
-    if value_heads:
-        keys = config.linear_num_key_heads * config.linear_key_head_dim
-        values = value_heads * config.linear_value_head_dim
-        window = config.linear_conv_kernel_dim - 1
-        return int(
-            value_heads * config.linear_key_head_dim * config.linear_value_head_dim + window * (2 * keys + values)
-        )
-    heads = getattr(config, "mamba_n_heads", None) or getattr(config, "mamba_num_heads", None)
-    if heads:
-        head_dim = getattr(config, "mamba_d_head", None) or config.mamba_head_dim
-        state = getattr(config, "mamba_d_state", None) or config.ssm_state_size
-        groups = getattr(config, "mamba_n_groups", None) or config.n_groups
-        window = (getattr(config, "mamba_d_conv", None) or config.conv_kernel) - 1
-        return int(heads * head_dim * state + window * (heads * head_dim + 2 * groups * state))
-    window = getattr(config, "conv_L_cache", None)
-    return int((window - 1) * config.hidden_size) if window else None
-
-
 def _block_kinds(config: Any, fields: ConfigFields) -> list[str]:
     """Return the layer type of each block; `full` or `sliding` where the configuration lists none."""
     types = getattr(config, "layer_types", None) or getattr(config, "layers_block_type", None)
@@ -62,45 +38,70 @@ def _block_kinds(config: Any, fields: ConfigFields) -> list[str]:
     return [name] * config.num_hidden_layers
 
 
-def _attention(kind: str, config: Any, fields: ConfigFields) -> dict[str, Any]:
+def _attention(kind: str, config: Any, fields: ConfigFields) -> CacheGroup:
     head_dim = _head_dim(config)
-    return {
-        "kind": kind,
-        "kv_heads": _kv_heads(config),
-        "key_elements": head_dim,
-        "value_elements": int(getattr(config, "v_head_dim", None) or head_dim),
-        "window": fields.first("window", config) if kind in {"sliding", "chunked"} else None,
-    }
+    return CacheGroup.model_validate(
+        {
+            "kind": kind,
+            "blocks": 1,
+            "kv_heads": _kv_heads(config),
+            "key_elements": head_dim,
+            "value_elements": int(getattr(config, "v_head_dim", None) or head_dim),
+            "window": fields.first("window", config) if kind in {"sliding", "chunked"} else None,
+        }
+    )
 
 
-def cache_groups(config: Any, fields: ConfigFields) -> tuple[tuple[CacheGroup, ...], list[str]]:
+def _latent_blocks(config: Any, caches: CacheFields) -> Iterator[CacheGroup]:
+    """Yield the caches of latent attention, and those of its indexer where it is sparse."""
+    width = int(first_field(caches.latent.rank, config)) + int(first_field(caches.latent.rotary, config))
+    yield from [CacheGroup(kind="mla", blocks=1, key_elements=width)] * config.num_hidden_layers
+    index = caches.indexer
+    key = first_field(index.key, config)
+    if key:
+        types = first_field(index.types, config) or [index.own[0]] * config.num_hidden_layers
+        width = int(key) + int(key) // index.scale_block * index.scale_bytes
+        own = sum(kind in index.own for kind in types)
+        yield from [CacheGroup(kind="mla", blocks=1, key_elements=width, dtype="uint8")] * own
+
+
+def _blocks(config: Any, fields: ConfigFields, caches: CacheFields, missing: list[str]) -> Iterator[CacheGroup]:
+    """Yield the cache of each block that has one, and add to `missing` what is not known."""
+    kinds = _block_kinds(config, fields)
+    own = len(kinds) - int(first_field(caches.shared_layers, config) or 0)
+    crossed = first_field(caches.cross_layers, config) or ()
+    if crossed:
+        missing.append(f"caches of the {len(crossed)} layers that attend to an image (taken as 0)")
+    for block, layer_type in enumerate(kinds[:own]):
+        if block in crossed:
+            continue
+        kind = fields.layer_types.cache_of(layer_type)
+        if kind is None:
+            missing.append(f"cache of layer type {layer_type!r} (taken as full attention)")
+        if kind == "state":
+            found = find_state(block_config(config, block), caches)
+            if found is None:
+                missing.append(f"size of the state of layer type {layer_type!r} (taken as 0)")
+            else:
+                yield CacheGroup(kind="state", blocks=1, recurrence=found[0], state=found[1])
+        elif kind != "none":
+            yield _attention(kind or "full", block_config(config, block), fields)
+
+
+def cache_groups(config: Any, fields: ConfigFields, caches: CacheFields) -> tuple[tuple[CacheGroup, ...], list[str]]:
     """Return the caches of a text configuration, and what could not be known of them.
 
     Parameters
     ----------
     config
         A transformers configuration of a decoder; heterogeneous ones have one for each block.
-    fields
+    fields, caches
         Names under which configurations keep their facts.
 
     """
-    latent = getattr(config, "kv_lora_rank", None)
-    if latent:
-        width = int(latent) + int(config.qk_rope_head_dim)
-        return (CacheGroup(kind="mla", blocks=config.num_hidden_layers, key_elements=width),), []
     missing: list[str] = []
-    counts: Counter[CacheGroup] = Counter()
-    for block, layer_type in enumerate(_block_kinds(config, fields)):
-        own = block_config(config, block)
-        kind = fields.layer_types.cache_of(layer_type)
-        if kind is None:
-            missing.append(f"cache of layer type {layer_type!r} (taken as full attention)")
-        if kind == "state":
-            elements = _state_elements(own)
-            if elements is None:
-                missing.append(f"size of the state of layer type {layer_type!r} (taken as 0)")
-            counts[CacheGroup(kind="state", blocks=1, state_elements=elements or 0)] += 1
-        elif kind != "none":
-            counts[CacheGroup.model_validate({"blocks": 1, **_attention(kind or "full", own, fields)})] += 1
+    latent = first_field(caches.latent.rank, config) is not None
+    found = _latent_blocks(config, caches) if latent else _blocks(config, fields, caches, missing)
+    counts = Counter(found)
     groups = tuple(group.model_copy(update={"blocks": blocks}) for group, blocks in counts.items())
     return groups, list(dict.fromkeys(missing))

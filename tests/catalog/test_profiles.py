@@ -24,7 +24,7 @@ SECTIONS = (
     "models",
 )
 FOLDERS = {"sensitivities": "sensitivity"}
-SINGLES = {"roles.yaml", "config_fields.yaml", "checkpoint_names.yaml", "mtp.yaml"}
+SINGLES = {"roles.yaml", "config_fields.yaml", "checkpoint_names.yaml", "mtp.yaml", "caches.yaml"}
 
 
 def section(catalog: Catalog, name: str) -> Section[Any]:
@@ -78,6 +78,7 @@ class TestEveryFile:
         assert catalog.config_fields.context
         assert catalog.checkpoint_names.prefixes
         assert catalog.mtp.rules
+        assert catalog.cache_fields.latent.rank
 
     @pytest.mark.parametrize("name", SECTIONS)
     def test_is_found_by_its_own_name(self, catalog: Catalog, name: str) -> None:

@@ -33,7 +33,7 @@ class TestWeights:
         self, model: str, analyse: Analyse, catalog: Catalog
     ) -> None:
         inventory = inventory_of(model, analyse)
-        one = service(catalog, 4096)
+        one = service(4096)
         layers = sum(
             family.count * layer_bytes(family, None, catalog.roles.named(family.role), one, inventory)
             for family in inventory.layers
@@ -55,7 +55,7 @@ class TestWeights:
         inventory = inventory_of("Qwen/Qwen3-8B", analyse).model_copy(update={"dtype": "float32"})
         assert inventory.dtype_bytes == 4
         family = inventory.layers[0]
-        assert layer_bytes(family, None, catalog.roles.named(family.role), service(catalog, 16), inventory) == (
+        assert layer_bytes(family, None, catalog.roles.named(family.role), service(16), inventory) == (
             2 * family.weight_elements
         )
 
@@ -81,43 +81,41 @@ class TestWeights:
     def test_shards_of_a_layer_make_it_up(self, analyse: Analyse, catalog: Catalog) -> None:
         inventory = inventory_of("meta-llama/Llama-3.1-70B", analyse)
         for family in inventory.layers:
-            inputs, outputs = shard_shape(
-                family, catalog.roles.named(family.role), service(catalog, 16, tp=8), inventory
-            )
+            inputs, outputs = shard_shape(family, catalog.roles.named(family.role), service(16, tp=8), inventory)
             assert inputs * outputs * 8 == family.weight_elements
 
     def test_mla_up_projections_are_counted_as_vllm_loads_them(self, analyse: Analyse, catalog: Catalog) -> None:
         inventory = inventory_of("deepseek-ai/DeepSeek-V3", analyse)
         family = next(family for family in inventory.layers if family.role == "mla_kv_b")
         role, scheme = catalog.roles.named("mla_kv_b"), catalog.schemes.get("ptpc_fp8")
-        assert layer_bytes(family, scheme, role, service(catalog, 16), inventory) == 2 * family.weight_elements
+        assert layer_bytes(family, scheme, role, service(16), inventory) == 2 * family.weight_elements
 
 
 class TestReadShare:
     def test_one_token_reads_the_experts_it_is_routed_to(self, analyse: Analyse, catalog: Catalog) -> None:
         inventory = inventory_of("Qwen/Qwen3-30B-A3B", analyse)
         expert = catalog.roles.named("expert_up")
-        assert read_share(expert, service(catalog, 16), inventory) == Fraction(8, 128)
+        assert read_share(expert, service(16), inventory) == Fraction(8, 128)
 
     def test_more_sequences_read_more_experts_up_to_all(self, analyse: Analyse, catalog: Catalog) -> None:
         inventory = inventory_of("Qwen/Qwen3-30B-A3B", analyse)
         expert = catalog.roles.named("expert_up")
-        shares = [read_share(expert, service(catalog, 16, concurrency=n), inventory) for n in (1, 2, 8, 64, 4096)]
+        shares = [read_share(expert, service(16, concurrency=n), inventory) for n in (1, 2, 8, 64, 4096)]
         assert shares == sorted(shares)
         assert shares[1] == Fraction(8, 128) * 2 - Fraction(8, 128) ** 2
         assert shares[-1] > Fraction(999_999, 10**6)
 
 
 class TestActivations:
-    def test_follow_the_batched_tokens_and_not_the_context(self, analyse: Analyse, catalog: Catalog) -> None:
+    def test_follow_the_batched_tokens_and_not_the_context(self, analyse: Analyse) -> None:
         inventory = inventory_of("Qwen/Qwen3-8B", analyse)
-        at = {n: activation_bytes(service(catalog, n), inventory) for n in (256, 2048, 40_000)}
+        at = {n: activation_bytes(service(n), inventory) for n in (256, 2048, 40_000)}
         logits = inventory.vocab_size * 4
         assert (at[256] - logits) * 8 == at[2048] - logits
         assert at[40_000] == at[2048]
 
-    def test_are_far_from_a_constant_of_five_gigabytes(self, analyse: Analyse, catalog: Catalog) -> None:
-        assert activation_bytes(service(catalog, 8192), inventory_of("Qwen/Qwen3-8B", analyse)) < 10**9
+    def test_are_far_from_a_constant_of_five_gigabytes(self, analyse: Analyse) -> None:
+        assert activation_bytes(service(8192), inventory_of("Qwen/Qwen3-8B", analyse)) < 10**9
 
 
 class TestBill:
@@ -131,15 +129,15 @@ class TestBill:
             assert bill.total_bytes == parts <= fields["budget_bytes"]
             assert bill.runtime_low_bytes <= bill.runtime_bytes <= bill.runtime_high_bytes
 
-    def test_a_group_of_devices_takes_more_runtime(self, analyse: Analyse, catalog: Catalog) -> None:
+    def test_a_group_of_devices_takes_more_runtime(self, analyse: Analyse) -> None:
         inventory = inventory_of("Qwen/Qwen3-8B", analyse)
-        alone = footprint(0, service(catalog, 16), inventory, kv_fp8=False)
-        together = footprint(0, service(catalog, 16, tp=2), inventory, kv_fp8=False)
+        alone = footprint(0, service(16), inventory, kv_fp8=False)
+        together = footprint(0, service(16, tp=2), inventory, kv_fp8=False)
         assert together.runtime_bytes > alone.runtime_bytes
 
-    def test_decoding_is_bytes_over_reachable_bandwidth(self, catalog: Catalog) -> None:
+    def test_decoding_is_bytes_over_reachable_bandwidth(self) -> None:
         # MI300X: 5.3 TB/s, of which 0.8 are reached.
-        assert decode_seconds(4 * 10**9, 24 * 10**7, service(catalog, 16)) == pytest.approx(1e-3)
+        assert decode_seconds(4 * 10**9, 24 * 10**7, service(16)) == pytest.approx(1e-3)
 
     def test_decoding_is_not_guessed_without_a_bandwidth(self, catalog: Catalog) -> None:
         unknown = Service(catalog.hardware.get("h100_nvl"), catalog.backends.get("vllm"), 16, 1, 1)

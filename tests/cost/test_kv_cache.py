@@ -1,62 +1,148 @@
-"""KV bytes against published measurements and against the formulas for each kind of cache."""
+"""KV bytes against published measurements, and the rules that hold for each kind of cache."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from solver.catalog import Catalog
-from solver.cost.kv_cache import cache_bytes
-from solver.intake.inventory import CacheGroup, Inventory
+from solver.cost.kv_cache import CacheNeed, cache_bytes, cache_need, highest_concurrency, longest_context
+from solver.intake.inventory import CacheGroup, Inventory, StateTensor
 from solver.rules.service import Service
 from tests.rules.test_options import inventory
 
 
-def service(catalog: Catalog, context: int, *, concurrency: int = 1, tp: int = 1) -> Service:
-    return Service(catalog.hardware.get("mi300x"), catalog.backends.get("vllm"), context, concurrency, tp)
+def service(context: int, *, concurrency: int = 1, tp: int = 1, backend: str = "vllm") -> Service:
+    return Service(CATALOG.hardware.get("mi300x"), CATALOG.backends.get(backend), context, concurrency, tp)
 
 
 def model(*caches: CacheGroup) -> Inventory:
     return inventory().model_copy(update={"caches": caches})
 
 
+def need(of: Service, *caches: CacheGroup, fp8: bool = False) -> CacheNeed:
+    return cache_need(of, model(*caches), fp8=fp8)
+
+
+CATALOG = Catalog()
 GQA = CacheGroup(kind="full", blocks=40, kv_heads=8, key_elements=128, value_elements=128)
 MLA = CacheGroup(kind="mla", blocks=61, key_elements=576)
+INDEXER = CacheGroup(kind="mla", blocks=61, key_elements=132, dtype="uint8")
 SLIDING = CacheGroup(kind="sliding", blocks=1, kv_heads=1, key_elements=1, value_elements=1, window=1024)
+CHUNKED = CacheGroup(kind="chunked", blocks=1, kv_heads=1, key_elements=1, value_elements=1, window=1024)
+STATE = CacheGroup(
+    kind="state", blocks=3, recurrence="gated_delta_net", state=(StateTensor(shape=(10, 100), cut_axis=1),)
+)
+MIXED = (GQA, SLIDING.model_copy(update={"blocks": 50, "kv_heads": 8, "key_elements": 128, "value_elements": 128}))
+HYBRID = (GQA.model_copy(update={"blocks": 4}), STATE.model_copy(update={"blocks": 12}))
 
 
 class TestFullAttention:
-    def test_one_token_of_mistral_small_takes_what_was_measured(self, catalog: Catalog) -> None:
+    def test_one_token_of_mistral_small_takes_what_was_measured(self) -> None:
         # Mistral-Small-24B: 40 blocks, 8 heads of 128; llm-d-planner measured 163,840 bytes a token on vLLM.
-        blocks_of_16 = cache_bytes(service(catalog, 16), model(GQA), fp8=False)
-        assert blocks_of_16 == 16 * 163_840
+        assert need(service(16), GQA).request_bytes == 16 * 163_840
 
-    def test_fp8_halves_it(self, catalog: Catalog) -> None:
-        whole = cache_bytes(service(catalog, 4096), model(GQA), fp8=False)
-        assert 2 * cache_bytes(service(catalog, 4096), model(GQA), fp8=True) == whole
+    def test_fp8_halves_it(self) -> None:
+        assert 2 * need(service(4096), GQA, fp8=True).total_bytes == need(service(4096), GQA).total_bytes
 
-    def test_sequences_fill_whole_blocks(self, catalog: Catalog) -> None:
-        assert cache_bytes(service(catalog, 17), model(GQA), fp8=False) == 32 * 163_840
+    def test_sequences_fill_whole_blocks(self) -> None:
+        found = need(service(17), GQA)
+        assert found.request_bytes == 32 * 163_840
+        assert found.payload_bytes == 17 * 163_840
 
-    def test_heads_are_shared_out_until_there_is_one_a_device(self, catalog: Catalog) -> None:
-        at = {tp: cache_bytes(service(catalog, 4096, tp=tp), model(GQA), fp8=False) for tp in (1, 2, 8, 16)}
+    def test_heads_are_shared_out_until_there_is_one_a_device(self) -> None:
+        at = {tp: need(service(4096, tp=tp), GQA).total_bytes for tp in (1, 2, 8, 16)}
         assert at[2] * 2 == at[1]
         assert at[8] * 8 == at[1]
         assert at[16] == at[8]
 
-    def test_sequences_add_up(self, catalog: Catalog) -> None:
-        one = cache_bytes(service(catalog, 4096), model(GQA), fp8=False)
-        assert cache_bytes(service(catalog, 4096, concurrency=7), model(GQA), fp8=False) == 7 * one
-
 
 class TestOtherCaches:
-    def test_a_latent_is_576_elements_a_block_and_token_on_every_device(self, catalog: Catalog) -> None:
+    def test_a_latent_is_576_elements_a_block_and_token_on_every_device(self) -> None:
+        # DeepSeek-V3: 512 of the latent and 64 rotary, in 61 blocks.
         for tp in (1, 8):
-            assert cache_bytes(service(catalog, 4096, tp=tp), model(MLA), fp8=False) == 4096 * 61 * 576 * 2
+            assert need(service(4096, tp=tp), MLA).request_bytes == 4096 * 61 * 576 * 2
 
-    def test_a_window_bounds_what_is_kept(self, catalog: Catalog) -> None:
-        # 1023 tokens and the 2048 in flight, in whole blocks, and one block more.
-        assert cache_bytes(service(catalog, 100_000), model(SLIDING), fp8=False) == (3072 + 16) * 2 * 2
+    def test_an_indexer_keeps_its_own_type(self) -> None:
+        # DeepSeek-V3.2: 128 bytes and one float32 scale a token, beside a latent in either type.
+        for fp8, element in ((False, 2), (True, 1)):
+            assert need(service(4096), MLA, INDEXER, fp8=fp8).request_bytes == 4096 * 61 * (576 * element + 132)
 
-    def test_a_short_context_is_kept_whole(self, catalog: Catalog) -> None:
-        assert cache_bytes(service(catalog, 512), model(SLIDING), fp8=False) == 512 * 2 * 2
+    def test_a_window_bounds_what_is_kept(self) -> None:
+        # 1023 tokens and two batches of 2048 in flight, in whole blocks, and one block more.
+        assert need(service(100_000), SLIDING).request_bytes == (5120 + 16) * 2 * 2
+        assert need(service(100_000), SLIDING).payload_bytes == 5119 * 2 * 2
 
-    def test_a_state_does_not_grow_with_the_context_and_stays_native(self, catalog: Catalog) -> None:
-        state = model(CacheGroup(kind="state", blocks=3, state_elements=1000))
-        assert cache_bytes(service(catalog, 16), state, fp8=True) == 3 * 1000 * 2
-        assert cache_bytes(service(catalog, 16_000), state, fp8=False) == 3 * 1000 * 2
+    def test_a_chunk_bounds_what_is_kept(self) -> None:
+        assert need(service(100_000), CHUNKED).request_bytes == (1024 + 4096) * 2 * 2
+
+    def test_a_short_context_is_kept_whole(self) -> None:
+        assert need(service(512), CHUNKED).request_bytes == 512 * 2 * 2
+
+    def test_a_state_does_not_grow_with_the_context_and_stays_native(self) -> None:
+        for context, fp8 in ((16, True), (16_000, False)):
+            assert need(service(context), STATE, fp8=fp8).payload_bytes == 3 * 1000 * 2
+
+    def test_a_state_is_cut_where_it_can_be(self) -> None:
+        whole = STATE.model_copy(update={"state": (StateTensor(shape=(10, 100)),)})
+        assert need(service(16, tp=4), STATE).payload_bytes * 4 == need(service(16, tp=4), whole).payload_bytes
+
+    def test_every_device_holds_a_whole_group_of_a_state(self) -> None:
+        # 8 devices hold 8 copies of one group of 256 beside their share of 8192 (vLLM, mamba2_state_shape).
+        tensor = StateTensor(shape=(3, 8192 + 256), cut_axis=1, groups=1, group_elements=256)
+        shared = STATE.model_copy(update={"blocks": 1, "state": (tensor,)})
+        assert need(service(16, tp=8), shared).payload_bytes == 3 * (8192 // 8 + 256) * 2
+
+
+class TestPool:
+    @pytest.mark.parametrize("caches", [(GQA,), MIXED, HYBRID, (MLA, INDEXER)])
+    def test_sequences_share_one_pool_whose_first_block_is_never_used(self, caches: tuple[CacheGroup, ...]) -> None:
+        one, seven = need(service(4096), *caches), need(service(4096, concurrency=7), *caches)
+        assert seven.request_bytes == one.request_bytes
+        assert seven.total_bytes == 7 * one.request_bytes + one.reserved_bytes
+        assert one.request_bytes % one.reserved_bytes == 0
+
+    @pytest.mark.parametrize("caches", [(GQA,), MIXED, HYBRID, (MLA, INDEXER)])
+    @pytest.mark.parametrize("fp8", [False, True])
+    @given(context=st.integers(1, 300_000), concurrency=st.integers(1, 64))
+    def test_payload_and_padding_are_the_total(
+        self, caches: tuple[CacheGroup, ...], fp8: bool, context: int, concurrency: int
+    ) -> None:
+        found = need(service(context, concurrency=concurrency), *caches, fp8=fp8)
+        assert found.payload_bytes + found.padding_bytes == found.total_bytes
+        assert 0 < found.payload_bytes <= found.request_bytes * concurrency
+
+    def test_other_stacks_add_up_their_layers(self) -> None:
+        found = need(service(4096, concurrency=2, backend="sglang"), *HYBRID)
+        assert found.reserved_bytes == found.padding_bytes == 0
+        assert found.total_bytes == 2 * (4096 * 4 * 8 * 256 * 2 + 12 * 1000 * 2)
+
+    def test_nothing_is_needed_without_caches(self) -> None:
+        assert need(service(4096)).total_bytes == 0
+        assert highest_concurrency(service(4096), model(), 10**9, fp8=False) is None
+
+
+class TestWhatFits:
+    @pytest.mark.parametrize("caches", [(GQA,), MIXED, HYBRID, (STATE,)])
+    @given(available=st.integers(0, 10**11), concurrency=st.integers(1, 9))
+    def test_the_longest_context_fits_and_one_token_more_does_not(
+        self, caches: tuple[CacheGroup, ...], available: int, concurrency: int
+    ) -> None:
+        of, limit = service(1, concurrency=concurrency), 200_000
+        longest = longest_context(of, model(*caches), available, fp8=False, limit=limit)
+        for context, fits in ((longest, True), (longest + 1, False)):
+            if 0 < context <= limit:
+                needed = cache_bytes(replace(of, context=context), model(*caches), fp8=False)
+                assert (needed <= available) == fits
+
+    @pytest.mark.parametrize("caches", [(GQA,), MIXED, HYBRID, (STATE,)])
+    @given(available=st.integers(0, 10**12), context=st.integers(1, 100_000))
+    def test_the_highest_concurrency_fits_and_one_sequence_more_does_not(
+        self, caches: tuple[CacheGroup, ...], available: int, context: int
+    ) -> None:
+        most = highest_concurrency(service(context), model(*caches), available, fp8=False)
+        assert most is not None
+        if most:
+            assert cache_bytes(service(context, concurrency=most), model(*caches), fp8=False) <= available
+        assert cache_bytes(service(context, concurrency=most + 1), model(*caches), fp8=False) > available

@@ -6,12 +6,26 @@ import pytest
 
 from solver import api
 from solver.catalog import Catalog
-from solver.intake.inventory import CacheGroup, Inventory
+from solver.errors import BadInputError
+from solver.intake.inventory import CacheGroup, Inventory, StateTensor
 from tests.intake.conftest import Inventoried, WriteModel
 
 
 def cache(kind: str, blocks: int, **fields: int) -> CacheGroup:
     return CacheGroup.model_validate({"kind": kind, "blocks": blocks, **fields})
+
+
+def window(tokens: int, width: int, **groups: int) -> StateTensor:
+    return StateTensor.model_validate({"shape": (tokens, width), "cut_axis": 1, **groups})
+
+
+def matrices(heads: int, rows: int, columns: int, dtype: str = "model") -> StateTensor:
+    return StateTensor.model_validate({"shape": (heads, rows, columns), "cut_axis": 0, "dtype": dtype})
+
+
+def state(blocks: int, recurrence: str, *tensors: StateTensor) -> CacheGroup:
+    fields = {"kind": "state", "blocks": blocks, "recurrence": recurrence, "state": tensors}
+    return CacheGroup.model_validate(fields)
 
 
 def attention(kind: str, blocks: int, heads: int, width: int, window: int | None = None) -> CacheGroup:
@@ -58,32 +72,30 @@ class TestBundledModels:
     ) -> None:
         assert kinds(inventoried(name)) == {cache("mla", blocks, key_elements=512 + 64)}
 
-    def test_with_a_gated_delta_rule_keep_a_matrix_for_each_head(self, inventoried: Inventoried) -> None:
+    def test_with_a_gated_delta_rule_keep_a_window_and_a_matrix_for_each_head(self, inventoried: Inventoried) -> None:
         # Qwen3-Next: 32 value and 16 key heads of 128, a convolution over 4 tokens of queries, keys and values.
-        state = 32 * 128 * 128 + 3 * (2 * 16 * 128 + 32 * 128)
         assert kinds(inventoried("Qwen/Qwen3-Next-80B-A3B-Instruct")) == {
-            cache("state", 36, state_elements=state),
+            state(36, "gated_delta_net", window(3, 2 * 16 * 128 + 32 * 128), matrices(32, 128, 128)),
             attention("full", 12, 2, 256),
         }
-        # Qwen3.5-27B: 48 value heads.
-        state = 48 * 128 * 128 + 3 * (2 * 16 * 128 + 48 * 128)
+        # Qwen3.5-27B: 48 value heads; the configuration asks for float32.
         assert kinds(inventoried("Qwen/Qwen3.5-27B")) == {
-            cache("state", 48, state_elements=state),
+            state(48, "gated_delta_net", window(3, 2 * 16 * 128 + 48 * 128), matrices(48, 128, 128, "float32")),
             attention("full", 16, 4, 256),
         }
 
-    def test_with_mamba_keep_a_matrix_for_each_head(self, inventoried: Inventoried) -> None:
+    def test_with_mamba_keep_a_window_and_a_matrix_for_each_head(self, inventoried: Inventoried) -> None:
         # Granite 4.0 H small: 128 heads of 64, a state of 128, one group, a convolution over 4 tokens.
-        state = 128 * 64 * 128 + 3 * (128 * 64 + 2 * 1 * 128)
+        convolution = window(3, 128 * 64 + 2 * 1 * 128, groups=1, group_elements=2 * 128)
         assert kinds(inventoried("ibm-granite/granite-4.0-h-small")) == {
-            cache("state", 36, state_elements=state),
+            state(36, "mamba2", convolution, matrices(128, 64, 128)),
             attention("full", 4, 8, 128),
         }
 
     def test_with_short_convolutions_keep_what_vllm_keeps(self, inventoried: Inventoried) -> None:
         # LFM2: a convolution over 3 tokens needs the 2 before (vLLM, MambaStateShapeCalculator.short_conv_state_shape).
         assert kinds(inventoried("LiquidAI/LFM2-1.2B")) == {
-            cache("state", 10, state_elements=(3 - 1) * 2048),
+            state(10, "short_conv", window(3 - 1, 2048)),
             attention("full", 6, 8, 64),
         }
 
@@ -160,3 +172,71 @@ class TestConfigurations:
         analysis = api.analyze(str(folder), catalog=catalog)
         assert analysis.analysis_status == "partial"
         assert any("state" in fact for fact in analysis.missing)
+
+    def test_that_share_keys_and_values_count_only_the_blocks_that_keep_their_own(
+        self, write_model: WriteModel, catalog: Catalog
+    ) -> None:
+        # The last blocks of Gemma 3n read the cache of an earlier one.
+        gemma = {"model_type": "gemma3n_text", "architectures": ["Gemma3nForCausalLM"], "num_hidden_layers": 5}
+        small = {"hidden_size_per_layer_input": 16, "vocab_size_per_layer_input": 256, "laurel_rank": 8}
+        folder = write_model(
+            **gemma,
+            **small,
+            num_kv_shared_layers=2,
+            layer_types=["sliding_attention", "sliding_attention", "full_attention"] + ["full_attention"] * 2,
+            activation_sparsity_pattern=[0.0] * 5,
+            sliding_window=64,
+        )
+        assert self.caches(folder, catalog) == {attention("sliding", 2, 2, 16, 64), attention("full", 1, 2, 16)}
+
+    def test_that_choose_tokens_keep_a_key_for_that_where_they_choose_anew(
+        self, write_model: WriteModel, catalog: Catalog
+    ) -> None:
+        # vLLM's indexer: one byte an element and a float32 scale for each 128 (DeepseekV32IndexerCache).
+        latent = {
+            "kv_lora_rank": 32,
+            "q_lora_rank": 32,
+            "qk_rope_head_dim": 8,
+            "qk_nope_head_dim": 16,
+            "v_head_dim": 16,
+        }
+        sparse = {"model_type": "glm_moe_dsa", "architectures": ["GlmMoeDsaForCausalLM"], "head_dim": ...}
+        experts = {"n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32, "n_shared_experts": 1}
+        folder = write_model(
+            **latent,
+            **sparse,
+            **experts,
+            num_hidden_layers=3,
+            index_head_dim=128,
+            index_n_heads=2,
+            index_topk=16,
+            num_key_value_heads=4,
+            indexer_types=["full", "shared", "full"],
+            mlp_layer_types=["dense"] * 3,
+        )
+        indexer = CacheGroup(kind="mla", blocks=2, key_elements=128 + 4, dtype="uint8")
+        assert self.caches(folder, catalog) == {cache("mla", 3, key_elements=40), indexer}
+
+    def test_with_an_encoder_are_refused(self, write_model: WriteModel, catalog: Catalog) -> None:
+        sizes = {"d_model": 64, "num_layers": 2, "num_heads": 4, "d_kv": 16, "d_ff": 128, "vocab_size": 256}
+        silent = {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], **sizes}
+        for stated in ({}, {"is_encoder_decoder": True}):
+            with pytest.raises(BadInputError, match="encoder-decoder"):
+                api.analyze(str(write_model(base=silent, **stated)), catalog=catalog)
+
+    def test_that_attend_to_an_image_leave_those_blocks_out_and_say_so(
+        self, write_model: WriteModel, catalog: Catalog
+    ) -> None:
+        text = {
+            "model_type": "mllama_text_model",
+            "architectures": ["MllamaForCausalLM"],
+            "cross_attention_layers": [1],
+            "pad_token_id": 0,
+        }
+        folder = write_model(
+            **text, num_hidden_layers=3, head_dim=..., rope_parameters={"rope_type": "default", "rope_theta": 1e4}
+        )
+        analysis = api.analyze(str(folder), catalog=catalog)
+        assert analysis.inventory is not None
+        assert kinds(analysis.inventory) == {attention("full", 2, 2, 16)}
+        assert any("image" in fact for fact in analysis.missing)

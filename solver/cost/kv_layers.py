@@ -1,0 +1,98 @@
+"""What one layer of each kind keeps on one device."""
+
+from dataclasses import dataclass
+
+from solver.intake.inventory import DTYPE_BYTES, CacheGroup, CacheKind, Inventory, Recurrence, StateTensor
+from solver.rules.service import Service, served_dtype_bytes
+from solver.units import ceil_div
+
+FP8_BYTES = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCache:
+    """The cache of one layer on one device.
+
+    Parameters
+    ----------
+    heads, key_elements, value_elements, element_bytes
+        What is held for each token; all zero for a state.
+    window
+        Tokens that a sliding or chunked layer looks back on.
+    state_bytes
+        What is held for each sequence; zero for anything but a state.
+
+    """
+
+    kind: CacheKind
+    heads: int = 0
+    key_elements: int = 0
+    value_elements: int = 0
+    element_bytes: int = 0
+    window: int | None = None
+    state_bytes: int = 0
+    recurrence: Recurrence | None = None
+
+    @property
+    def token_bytes(self) -> int:
+        """Bytes of one token."""
+        return self.heads * (self.key_elements + self.value_elements) * self.element_bytes
+
+    def tokens(self, context: int, in_flight: int) -> int:
+        """Return the tokens of one sequence that the layer holds at most.
+
+        A window keeps one token less than it spans, and like a chunk all that are in flight, since none is freed
+        before its step is done (vLLM 0.33.0, v1/kv_cache_interface.py).
+        """
+        if self.window is None:
+            return context
+        return min(context, self.window - (self.kind == "sliding") + in_flight)
+
+    def payload_bytes(self, context: int, in_flight: int) -> int:
+        """Return the bytes of what one sequence holds, without any rounding."""
+        return self.state_bytes or self.tokens(context, in_flight) * self.token_bytes
+
+
+def _state_elements(tensor: StateTensor, tensor_parallel: int) -> int:
+    """Return the elements of one tensor on one device."""
+    cut = 1
+    rest = 1
+    for axis, size in enumerate(tensor.shape):
+        if axis == tensor.cut_axis:
+            copies = tensor_parallel - tensor.groups if tensor.groups % tensor_parallel else 0
+            cut = ceil_div(size + copies * tensor.group_elements, tensor_parallel)
+        else:
+            rest *= size
+    return cut * rest
+
+
+def _layer(group: CacheGroup, service: Service, inventory: Inventory, *, fp8: bool) -> LayerCache:
+    native = served_dtype_bytes(inventory)
+    if group.kind == "state":
+        sizes = (
+            _state_elements(tensor, service.tensor_parallel)
+            * (native if tensor.dtype == "model" else DTYPE_BYTES[tensor.dtype])
+            for tensor in group.state
+        )
+        return LayerCache("state", state_bytes=sum(sizes), recurrence=group.recurrence)
+    return LayerCache(
+        group.kind,
+        heads=1 if group.kind == "mla" else service.kv_heads_per_device(group.kv_heads),
+        key_elements=group.key_elements,
+        value_elements=group.value_elements,
+        element_bytes=DTYPE_BYTES[group.dtype] if group.dtype else FP8_BYTES if fp8 else native,
+        window=group.window,
+    )
+
+
+def layer_caches(service: Service, inventory: Inventory, *, fp8: bool) -> dict[LayerCache, int]:
+    """Return how many layers have each form of cache on one device.
+
+    Latents and indexers are the same on every device, and so are KV heads of which there are fewer than devices.
+    States keep their own type when the KV cache is in fp8.
+    """
+    counts: dict[LayerCache, int] = {}
+    for group in inventory.caches:
+        layer = _layer(group, service, inventory, fp8=fp8)
+        counts[layer] = counts.get(layer, 0) + group.blocks
+    return counts

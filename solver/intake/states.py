@@ -1,0 +1,59 @@
+"""The states of recurrent layers: shapes as vLLM allocates them.
+
+Source of the formulas: vLLM 0.33.0, model_executor/layers/mamba/mamba_utils.py, MambaStateShapeCalculator.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from solver.catalog.caches import CacheFields
+from solver.catalog.fields import Names, first_field
+from solver.intake.inventory import Recurrence, StateTensor
+
+Sizes = dict[str, int]
+
+
+def _gated_delta_net(size: Sizes, dtype: str) -> tuple[StateTensor, ...]:
+    """Return a window over queries, keys and values, and a value x key matrix for each value head."""
+    width = 2 * size["key_heads"] * size["key_dim"] + size["value_heads"] * size["value_dim"]
+    return (
+        StateTensor(shape=(size["kernel"] - 1, width), cut_axis=1),
+        _recurrent((size["value_heads"], size["value_dim"], size["key_dim"]), dtype),
+    )
+
+
+def _mamba2(size: Sizes, dtype: str) -> tuple[StateTensor, ...]:
+    """Return a window over heads and groups, and a head_dim x state matrix for each head."""
+    group = 2 * size["state"]
+    width = size["heads"] * size["head_dim"] + size["groups"] * group
+    return (
+        StateTensor(shape=(size["kernel"] - 1, width), cut_axis=1, groups=size["groups"], group_elements=group),
+        _recurrent((size["heads"], size["head_dim"], size["state"]), dtype),
+    )
+
+
+def _short_conv(size: Sizes, dtype: str) -> tuple[StateTensor, ...]:
+    """Return a window over the hidden size."""
+    return (StateTensor(shape=(size["kernel"] - 1, size["width"]), cut_axis=1),)
+
+
+def _recurrent(shape: tuple[int, int, int], dtype: str) -> StateTensor:
+    return StateTensor.model_validate({"shape": shape, "cut_axis": 0, "dtype": dtype})
+
+
+_TENSORS: dict[Recurrence, Callable[[Sizes, str], tuple[StateTensor, ...]]] = {
+    "gated_delta_net": _gated_delta_net,
+    "mamba2": _mamba2,
+    "short_conv": _short_conv,
+}
+
+
+def find_state(config: Any, fields: CacheFields) -> tuple[Recurrence, tuple[StateTensor, ...]] | None:
+    """Return the recurrence of a configuration's state layers and its tensors, or None if it is not known."""
+    for recurrence, tensors in _TENSORS.items():
+        names: dict[str, Names] = getattr(fields.states, recurrence)
+        found = {quantity: first_field(options, config) for quantity, options in names.items()}
+        if next(iter(found.values())) is not None:
+            sizes = {quantity: int(value) for quantity, value in found.items()}
+            return recurrence, tensors(sizes, fields.recurrent_dtype(config))
+    return None
