@@ -21,6 +21,8 @@ class Question:
     context: str | None
     concurrency: int
     tensor_parallel: int
+    expert_parallel: bool
+    mtp: str
     kv: str | None
     algorithm: str | None
     exclude: tuple[str, ...]
@@ -83,6 +85,8 @@ def to_request(question: Question, model: str) -> PlanRequest:
             "context": None if question.context is None else parse_tokens(question.context),
             "concurrency": question.concurrency,
             "tensor_parallel": question.tensor_parallel,
+            "expert_parallel": question.expert_parallel,
+            "mtp": question.mtp,
             "kv_cache_scheme": question.kv,
             "algorithms": parse_algorithms(question.algorithm),
             "exclude": question.exclude,

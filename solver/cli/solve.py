@@ -24,6 +24,13 @@ class Kv(StrEnum):
     fp8 = "fp8"
 
 
+class Mtp(StrEnum):
+    """What becomes of multi-token-prediction layers."""
+
+    drop = "drop"
+    keep = "keep"
+
+
 class Priority(StrEnum):
     """Which alternative is recommended."""
 
@@ -66,6 +73,10 @@ def solve(
     context: Annotated[str | None, typer.Option(help="Tokens of a sequence, 8192 or 8k.")] = None,
     concurrency: Annotated[int, typer.Option(help="Sequences in service at once.", min=1, max=10**6)] = 1,
     tp: Annotated[int, typer.Option(help="Devices that share each layer.", min=1, max=4096)] = 1,
+    expert_parallel: Annotated[
+        bool, typer.Option("--expert-parallel", help="Share routed experts out whole over the --tp devices.")
+    ] = False,
+    mtp: Annotated[Mtp, typer.Option(help="Multi-token-prediction layers: count them, or not.")] = Mtp.drop,
     kv: Annotated[Kv | None, typer.Option(help="KV cache; by default the planner chooses.")] = None,
     algorithm: Annotated[
         str | None,
@@ -111,6 +122,8 @@ def solve(
         context=context,
         concurrency=concurrency,
         tensor_parallel=tp,
+        expert_parallel=expert_parallel,
+        mtp=mtp.value,
         kv=None if kv is None else kv.value,
         algorithm=algorithm,
         exclude=tuple(exclude or ()),

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from solver.catalog.roles import Role
+from solver.catalog.roles import Role, Roles
 from solver.catalog.scheme import Scheme
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.intake.stored_layout import StoredLayout
@@ -38,6 +38,25 @@ def _layout(stored: str | None, inventory: Inventory) -> StoredLayout:
     if stored is None or inventory.quantized is None:
         raise LookupError(stored)
     return inventory.quantized.layout(stored)
+
+
+def mtp_bytes(service: Service, roles: Roles, inventory: Inventory) -> int:
+    """Return the bytes on one device of the multi-token-prediction layers, as the checkpoint holds them.
+
+    0 where there are none, or where they are not kept. Their linear layers are those of the blocks that they copy.
+    """
+    mtp = inventory.mtp
+    if mtp is None or not service.keep_mtp:
+        return 0
+    linears = sum(
+        layer_bytes(family, None, role, service, inventory) * service.layers_per_device(family, role)
+        for block in mtp.copied_blocks
+        for family in inventory.layers
+        if block in family.block_indices
+        for role in (roles.named(family.role),)
+    )
+    plain = mtp.replicated_elements + ceil_div(mtp.sharded_elements, service.tensor_parallel)
+    return mtp.layers * linears + plain * served_dtype_bytes(inventory)
 
 
 def other_bytes(service: Service, inventory: Inventory) -> int:

@@ -1,12 +1,12 @@
 """What each block keeps of the past: keys and values, a latent, or a fixed state."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 from solver.catalog.caches import CacheFields
 from solver.catalog.fields import ConfigFields, first_field
-from solver.intake.inventory import CacheGroup
+from solver.intake.inventory import CacheGroup, to_ranges
 from solver.intake.states import find_state
 
 
@@ -52,20 +52,23 @@ def _attention(kind: str, config: Any, fields: ConfigFields) -> CacheGroup:
     )
 
 
-def _latent_blocks(config: Any, caches: CacheFields) -> Iterator[CacheGroup]:
+def _latent_blocks(config: Any, caches: CacheFields) -> Iterator[tuple[int, CacheGroup]]:
     """Yield the caches of latent attention, and those of its indexer where it is sparse."""
     width = int(first_field(caches.latent.rank, config)) + int(first_field(caches.latent.rotary, config))
-    yield from [CacheGroup(kind="mla", blocks=1, key_elements=width)] * config.num_hidden_layers
+    latent = CacheGroup(kind="mla", blocks=1, key_elements=width)
+    yield from ((block, latent) for block in range(config.num_hidden_layers))
     index = caches.indexer
     key = first_field(index.key, config)
     if key:
         types = first_field(index.types, config) or [index.own[0]] * config.num_hidden_layers
         width = int(key) + int(key) // index.scale_block * index.scale_bytes
-        own = sum(kind in index.own for kind in types)
-        yield from [CacheGroup(kind="mla", blocks=1, key_elements=width, dtype="uint8")] * own
+        keys = CacheGroup(kind="mla", blocks=1, key_elements=width, dtype="uint8")
+        yield from ((block, keys) for block, kind in enumerate(types) if kind in index.own)
 
 
-def _blocks(config: Any, fields: ConfigFields, caches: CacheFields, missing: list[str]) -> Iterator[CacheGroup]:
+def _blocks(
+    config: Any, fields: ConfigFields, caches: CacheFields, missing: list[str]
+) -> Iterator[tuple[int, CacheGroup]]:
     """Yield the cache of each block that has one, and add to `missing` what is not known."""
     kinds = _block_kinds(config, fields)
     own = len(kinds) - int(first_field(caches.shared_layers, config) or 0)
@@ -83,9 +86,9 @@ def _blocks(config: Any, fields: ConfigFields, caches: CacheFields, missing: lis
             if found is None:
                 missing.append(f"size of the state of layer type {layer_type!r} (taken as 0)")
             else:
-                yield CacheGroup(kind="state", blocks=1, recurrence=found[0], state=found[1])
+                yield block, CacheGroup(kind="state", blocks=1, recurrence=found[0], state=found[1])
         elif kind != "none":
-            yield _attention(kind or "full", block_config(config, block), fields)
+            yield block, _attention(kind or "full", block_config(config, block), fields)
 
 
 def cache_groups(config: Any, fields: ConfigFields, caches: CacheFields) -> tuple[tuple[CacheGroup, ...], list[str]]:
@@ -102,6 +105,8 @@ def cache_groups(config: Any, fields: ConfigFields, caches: CacheFields) -> tupl
     missing: list[str] = []
     latent = first_field(caches.latent.rank, config) is not None
     found = _latent_blocks(config, caches) if latent else _blocks(config, fields, caches, missing)
-    counts = Counter(found)
-    groups = tuple(group.model_copy(update={"blocks": blocks}) for group, blocks in counts.items())
+    blocks: dict[CacheGroup, list[int]] = defaultdict(list)
+    for block, group in found:
+        blocks[group].append(block)
+    groups = tuple(group.model_copy(update={"blocks": len(at), "at": to_ranges(at)}) for group, at in blocks.items())
     return groups, list(dict.fromkeys(missing))

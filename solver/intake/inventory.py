@@ -113,7 +113,10 @@ class ParameterGroup(Record):
     """Parameters outside the layers: embeddings, norms, biases, routers, states."""
 
     part: Literal["embedding", "norm", "bias", "router", "experts", "vision", "other"]
-    elements: int
+    blocks: tuple[BlockRange, ...] = Field(
+        default=(), description="blocks that have them, each as many; empty outside the blocks"
+    )
+    elements: int = Field(description="in all blocks together")
     tensors: int
     wide_elements: int = Field(default=0, description="those that transformers keeps in float32")
     stored: str | None = Field(default=None, description="format in which the checkpoint holds it, if quantized")
@@ -148,6 +151,7 @@ class CacheGroup(Record):
 
     kind: CacheKind
     blocks: int = Field(gt=0, description="layers with this cache")
+    at: tuple[BlockRange, ...] = Field(default=(), description="the blocks that these are, where it is known")
     kv_heads: int = Field(default=1, gt=0)
     key_elements: int = Field(default=0, ge=0, description="per head and token")
     value_elements: int = Field(default=0, ge=0, description="per head and token")

@@ -148,29 +148,36 @@ def _part_of(name: str, roles: Roles) -> str:
 def other_parameters(
     model: Any, found: list[FoundLayer], roles: Roles, stored_as: StoredAs = not_quantized
 ) -> tuple[ParameterGroup, ...]:
-    """Return the parameters that no layer holds, by part and stored format; shared ones count once.
+    """Return the parameters that no layer holds, by part, stored format and blocks; shared ones count once.
 
     The model is built in the checkpoint's type: what is wider is what transformers keeps in float32 (some routers).
     """
     import torch
 
     in_layers = {name for layer in found for name in layer.parameters}
-    groups: dict[tuple[str, str | None], list[Any]] = defaultdict(list)
+    members: dict[tuple[str, str | None, int | None], list[Any]] = defaultdict(list)
     for name, parameter in model.named_parameters():
         if name not in in_layers:
             part, module = _part_of(name, roles), name.rsplit(".", 1)[0]
             matrix = parameter.dim() == 2 and part in _QUANTIZED_PARTS
             stored = stored_as(module, roles.of(module).kind) if matrix else None
-            groups[part, stored].append(parameter)
+            block = None if part == "vision" else family_name(name)[1]
+            members[part, stored, block].append(parameter)
+    alike: dict[tuple[str, str, int, int, int, bool], list[int | None]] = defaultdict(list)
+    for (part, stored, block), parameters in members.items():
+        elements = sum(parameter.numel() for parameter in parameters)
+        wide = sum(parameter.numel() for parameter in parameters if parameter.dtype is torch.float32)
+        alike[part, stored or "", elements, len(parameters), wide, block is None].append(block)
     return tuple(
         ParameterGroup.model_validate(
             {
                 "part": part,
-                "elements": sum(parameter.numel() for parameter in parameters),
-                "tensors": len(parameters),
-                "wide_elements": sum(p.numel() for p in parameters if p.dtype is torch.float32),
-                "stored": stored,
+                "blocks": to_ranges(block for block in blocks if block is not None),
+                "elements": elements * len(blocks),
+                "tensors": tensors * len(blocks),
+                "wide_elements": wide * len(blocks),
+                "stored": stored or None,
             }
         )
-        for (part, stored), parameters in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or ""))
+        for (part, stored, elements, tensors, wide, _), blocks in sorted(alike.items())
     )

@@ -10,7 +10,7 @@ from solver.catalog import Catalog
 from solver.catalog.roles import Roles
 from solver.catalog.translation import Translation
 from solver.errors import BadInputError
-from solver.intake.inventory import LayerFamily, ParameterGroup
+from solver.intake.inventory import LayerFamily, ParameterGroup, to_ranges
 from solver.intake.source import ModelSource
 
 _QUANTIZATION_KEYS = ("quantization_config", "quantization")
@@ -140,7 +140,10 @@ def uncounted_groups(translation: Translation, config: Mapping[str, Any], blocks
     """Return the parameters of every block that the type read instead does not have."""
     return tuple(
         ParameterGroup(
-            part=tensor.part, elements=blocks * prod(int(config[name]) for name in tensor.shape), tensors=blocks
+            part=tensor.part,
+            blocks=to_ranges(range(blocks)),
+            elements=blocks * prod(int(config[name]) for name in tensor.shape),
+            tensors=blocks,
         )
         for tensor in translation.uncounted
     )

@@ -9,7 +9,7 @@ from solver.catalog import NATIVE, Catalog
 from solver.catalog.roles import Role
 from solver.catalog.scheme import Scheme
 from solver.cost.footprint import footprint
-from solver.cost.weights import dequantized_bytes, layer_bytes, other_bytes, read_share
+from solver.cost.weights import dequantized_bytes, layer_bytes, mtp_bytes, other_bytes, read_share
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Option, Problem, UnitClass, Vector
 from solver.risk.model import RiskModel
@@ -42,7 +42,8 @@ class Costs:
                 read += self._dequantized_read(member.family, role)
             noise = self.risk.noise(scheme, member.family.role, settings.algorithms)
             loss = self.risk.sensitivity(member.family, member.block) * noise
-        return size * member.layers, loss * member.layers, read * member.layers
+        held = self.service.layers_per_device(member.family, role)
+        return size * held, loss * member.layers, read * held
 
     def _dequantized_read(self, family: LayerFamily, role: Role) -> Fraction:
         """Return what emulation moves besides the packed weight: a native copy, written and read in each step."""
@@ -143,7 +144,9 @@ def build_problem(
         settings=settings,
         classes=_classes(units, choices, costs, settings),
         fixed=(
-            native[0] + other_bytes(costs.service, costs.inventory),
+            native[0]
+            + other_bytes(costs.service, costs.inventory)
+            + mtp_bytes(costs.service, costs.catalog.roles, costs.inventory),
             round(RISK_STEPS_PER_NAT * kv_risk),
             native[2],
         ),

@@ -112,7 +112,15 @@ def resolve(request: PlanRequest, analysis: ModelAnalysis, inventory: Inventory,
     assumptions.append(
         f"concurrency {request.concurrency} (--concurrency), tensor parallelism {request.tensor_parallel} (--tp)"
     )
-    service = Service(hardware, backend, context, request.concurrency, request.tensor_parallel)
+    service = Service(
+        hardware,
+        backend,
+        context,
+        request.concurrency,
+        request.tensor_parallel,
+        expert_parallel=request.expert_parallel,
+        keep_mtp=request.mtp == "keep",
+    )
     budget = _budget(request, service, assumptions)
     risk = RiskModel(catalog.sensitivities.get(PRIOR), catalog.roles, inventory, analysis.model.model_type)
     return Context(

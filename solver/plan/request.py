@@ -57,6 +57,8 @@ class PlanRequest(BaseModel):
     context: int | None = Field(default=None, gt=0)
     concurrency: int = Field(default=1, gt=0)
     tensor_parallel: int = Field(default=1, gt=0)
+    expert_parallel: bool = False
+    mtp: Literal["drop", "keep"] = "drop"
     kv_cache_scheme: Literal["none", "fp8"] | None = None
     algorithms: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()

@@ -21,6 +21,10 @@ class Service:
         Sequences in service at the same time.
     tensor_parallel
         Devices that share each layer.
+    expert_parallel
+        Whether these devices share the routed experts out whole, instead of cutting each.
+    keep_mtp
+        Whether multi-token-prediction layers of the checkpoint are loaded too.
 
     """
 
@@ -29,6 +33,8 @@ class Service:
     context: int
     concurrency: int
     tensor_parallel: int
+    expert_parallel: bool = False
+    keep_mtp: bool = False
 
     @property
     def batched_tokens(self) -> int:
@@ -41,6 +47,12 @@ class Service:
         if self.hardware.memory is None:
             return None
         return int(self.hardware.memory.value * self.backend.memory_fraction.value)
+
+    def layers_per_device(self, family: LayerFamily, role: Role) -> int:
+        """Return how many layers of one block the fullest device holds a part of."""
+        if self.expert_parallel and role.kind == "experts":
+            return ceil_div(family.layers_per_block, self.tensor_parallel)
+        return family.layers_per_block
 
     def kv_heads_per_device(self, kv_heads: int) -> int:
         """Return the KV heads that one device holds; fewer heads than devices are replicated."""
@@ -56,11 +68,12 @@ def shard_shape(family: LayerFamily, role: Role, service: Service, inventory: In
     """Return (in_features, out_features) of the part of one layer that one device holds.
 
     Column-parallel layers are cut along out_features, row-parallel ones along in_features. k and v are cut by
-    heads: where there are fewer heads than devices, each device holds a whole one.
+    heads: where there are fewer heads than devices, each device holds a whole one. Experts that are shared out whole
+    are not cut.
     """
     tp = service.tensor_parallel
     inputs, outputs = family.in_features, family.out_features
-    if tp == 1 or role.parallel == "replicated":
+    if tp == 1 or role.parallel == "replicated" or (service.expert_parallel and role.kind == "experts"):
         return inputs, outputs
     if role.parallel == "row":
         return ceil_div(inputs, tp), outputs
