@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from solver.catalog import Catalog
+from solver.errors import MissingError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.analyze import analyze_source
 from solver.intake.cache import cache_path, cached_analysis, keep_analysis
@@ -12,11 +13,13 @@ from solver.intake.source import find_source
 from solver.plan.confirm import choose, confirm, draft
 from solver.plan.document import Answer, QuantPlan
 from solver.plan.draft import draft_answer
+from solver.plan.footprints import FootprintReport, uniform_bills
 from solver.plan.planner import plan
 from solver.plan.request import PlanRequest
 
 __all__ = [
     "Answer",
+    "FootprintReport",
     "ModelAnalysis",
     "PlanRequest",
     "QuantPlan",
@@ -24,6 +27,7 @@ __all__ = [
     "choose",
     "confirm",
     "draft",
+    "footprints",
     "solve",
 ]
 
@@ -72,6 +76,34 @@ def analyze(
     if place is not None:
         keep_analysis(analysis, place)
     return analysis
+
+
+def footprints(
+    request: PlanRequest,
+    analysis: ModelAnalysis | None = None,
+    *,
+    catalog: Catalog | None = None,
+    pipeline_stages: int = 1,
+) -> FootprintReport:
+    """Return the bill of a model in service, unquantized and under each scheme wherever the stack runs it.
+
+    Raises
+    ------
+    PlannerError
+        If the request cannot be used, or nothing is known of the model's layers.
+
+    """
+    catalog = catalog or Catalog()
+    if analysis is None:
+        analysis = analyze(request.model, catalog=catalog, trust_remote_code=request.trust_remote_code)
+    completed = complete_analysis(analysis, catalog)
+    if completed.inventory is None:
+        raise MissingError(
+            f"the analysis lacks {', '.join(completed.missing)}.",
+            where=request.model,
+            mend="Name the model's configuration: `solve footprint MODEL --hardware NAME`.",
+        )
+    return uniform_bills(request, completed, completed.inventory, catalog, stages=pipeline_stages)
 
 
 def solve(

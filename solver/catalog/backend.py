@@ -68,6 +68,7 @@ class Backend(Profile):
     non_torch: dict[Literal["single", "parallel"], Band]
     graphs: Band
     bandwidth_fraction: Quantity
+    compute_fraction: Quantity = Field(description="of the peak rate, where a device has no sustained one")
     fused_groups: tuple[FusedGroup, ...]
     native_only_roles: tuple[str, ...]
     dequantized_roles: tuple[str, ...] = Field(

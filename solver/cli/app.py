@@ -5,6 +5,7 @@ import typer
 from solver.cli.analyze import analyze
 from solver.cli.confirm import confirm
 from solver.cli.export import export
+from solver.cli.footprint import footprint
 from solver.cli.profiles import profiles
 from solver.cli.solve import solve
 
@@ -24,4 +25,5 @@ app.callback(invoke_without_command=True)(solve)
 app.command()(analyze)
 app.command()(confirm)
 app.command()(export)
+app.command()(footprint)
 app.add_typer(profiles, name="profiles")

@@ -1,6 +1,6 @@
-"""Bytes of the KV cache on one device, and what fits into given bytes."""
+"""Bytes of the KV cache on one device."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from solver.cost.kv_layers import layer_caches
 from solver.cost.kv_pool import pool_need
@@ -68,23 +68,3 @@ def cache_need(service: Service, inventory: Inventory, *, fp8: bool) -> CacheNee
 def cache_bytes(service: Service, inventory: Inventory, *, fp8: bool) -> int:
     """Return the bytes of all sequences' caches on one device."""
     return cache_need(service, inventory, fp8=fp8).total_bytes
-
-
-def longest_context(service: Service, inventory: Inventory, available_bytes: int, *, fp8: bool, limit: int) -> int:
-    """Return the most tokens, up to `limit`, at which all sequences fit into the bytes; 0 if not even one does."""
-    fits, too_long = 0, limit + 1
-    while too_long - fits > 1:
-        middle = (fits + too_long) // 2
-        if cache_bytes(replace(service, context=middle), inventory, fp8=fp8) <= available_bytes:
-            fits = middle
-        else:
-            too_long = middle
-    return fits
-
-
-def highest_concurrency(service: Service, inventory: Inventory, available_bytes: int, *, fp8: bool) -> int | None:
-    """Return the most sequences of the service's length that fit into the bytes, or None if there is no cache."""
-    need = cache_need(service, inventory, fp8=fp8)
-    if not need.request_bytes:
-        return None
-    return max(0, available_bytes - need.reserved_bytes) // need.request_bytes

@@ -79,15 +79,16 @@ def other_bytes(service: Service, inventory: Inventory) -> int:
     return total
 
 
-def read_share(role: Role, service: Service, inventory: Inventory) -> Fraction:
-    """Return the part of a weight that one decoding step reads.
+def read_share(role: Role, service: Service, inventory: Inventory, tokens: int | None = None) -> Fraction:
+    """Return the part of a weight that one pass of `tokens` tokens reads; by default a decoding step of all sequences.
 
-    Of E experts with k for each token, a step of n tokens reads E * (1 - (1 - k/E)^n) on average, if routing
+    Of E experts with k for each token, a pass of n tokens reads E * (1 - (1 - k/E)^n) on average, if routing
     is uniform and independent.
     """
     if role.decode_share == "never":
         return Fraction(0)
     if role.decode_share == "always" or inventory.moe is None:
         return Fraction(1)
+    passed = service.concurrency if tokens is None else tokens
     idle = 1 - Fraction(inventory.moe.experts_per_token, inventory.moe.experts)
-    return (1 - idle**service.concurrency).limit_denominator(10**6)
+    return (1 - idle**passed).limit_denominator(10**6)

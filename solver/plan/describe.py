@@ -136,15 +136,7 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         scheme_shares={
             name: _rounded(count / total) for name, count in ({**elements, NATIVE: native}).items() if count
         },
-        footprint=FootprintPart(
-            weights_bytes=bill.weights_bytes,
-            kv_cache_bytes=bill.kv_cache_bytes,
-            activation_bytes=bill.activation_bytes,
-            runtime_bytes=bill.runtime_bytes,
-            runtime_low_bytes=bill.runtime_low_bytes,
-            runtime_high_bytes=bill.runtime_high_bytes,
-            total_bytes=bill.total_bytes,
-        ),
+        footprint=FootprintPart.of(bill),
         risk=risk,
         decode_seconds_per_token=None if seconds is None else _rounded(seconds),
         proof=_proof(point),

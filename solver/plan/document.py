@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from solver.cost.footprint import Footprint
 from solver.intake.analysis import Risk as RiskNote
 from solver.plan.request import Calibration, EvaluationIntent
 
@@ -26,6 +27,19 @@ class FootprintPart(Part):
     runtime_low_bytes: int
     runtime_high_bytes: int
     total_bytes: int
+
+    @classmethod
+    def of(cls, bill: Footprint) -> "FootprintPart":
+        """Return the document of a bill."""
+        return cls(
+            weights_bytes=bill.weights_bytes,
+            kv_cache_bytes=bill.kv_cache_bytes,
+            activation_bytes=bill.activation_bytes,
+            runtime_bytes=bill.runtime_bytes,
+            runtime_low_bytes=bill.runtime_low_bytes,
+            runtime_high_bytes=bill.runtime_high_bytes,
+            total_bytes=bill.total_bytes,
+        )
 
 
 class RiskPart(Part):

@@ -60,7 +60,8 @@ def _model_part(context: Context, native: Problem, ref: str) -> ModelPart:
     )
 
 
-def _service_part(context: Context) -> ServicePart:
+def service_part(context: Context) -> ServicePart:
+    """Return what a plan is to serve, and where."""
     service = context.service
     return ServicePart(
         hardware=service.hardware.name,
@@ -111,7 +112,7 @@ def plan(
     return Answer(
         request=request.document(),
         model=model,
-        service=_service_part(context),
+        service=service_part(context),
         alternatives=alternatives,
         recommended=_recommended(alternatives, request.priority),
         assumptions=assumptions,

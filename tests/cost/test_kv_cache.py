@@ -1,13 +1,11 @@
 """KV bytes against published measurements, and the rules that hold for each kind of cache."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from solver.catalog import Catalog
-from solver.cost.kv_cache import CacheNeed, cache_bytes, cache_need, highest_concurrency, longest_context
+from solver.cost.kv_cache import CacheNeed, cache_need
 from solver.intake.inventory import CacheGroup, Inventory, StateTensor
 from solver.rules.service import Service
 from tests.rules.test_options import inventory
@@ -120,29 +118,3 @@ class TestPool:
 
     def test_nothing_is_needed_without_caches(self) -> None:
         assert need(service(4096)).total_bytes == 0
-        assert highest_concurrency(service(4096), model(), 10**9, fp8=False) is None
-
-
-class TestWhatFits:
-    @pytest.mark.parametrize("caches", [(GQA,), MIXED, HYBRID, (STATE,)])
-    @given(available=st.integers(0, 10**11), concurrency=st.integers(1, 9))
-    def test_the_longest_context_fits_and_one_token_more_does_not(
-        self, caches: tuple[CacheGroup, ...], available: int, concurrency: int
-    ) -> None:
-        of, limit = service(1, concurrency=concurrency), 200_000
-        longest = longest_context(of, model(*caches), available, fp8=False, limit=limit)
-        for context, fits in ((longest, True), (longest + 1, False)):
-            if 0 < context <= limit:
-                needed = cache_bytes(replace(of, context=context), model(*caches), fp8=False)
-                assert (needed <= available) == fits
-
-    @pytest.mark.parametrize("caches", [(GQA,), MIXED, HYBRID, (STATE,)])
-    @given(available=st.integers(0, 10**12), context=st.integers(1, 100_000))
-    def test_the_highest_concurrency_fits_and_one_sequence_more_does_not(
-        self, caches: tuple[CacheGroup, ...], available: int, context: int
-    ) -> None:
-        most = highest_concurrency(service(context), model(*caches), available, fp8=False)
-        assert most is not None
-        if most:
-            assert cache_bytes(service(context, concurrency=most), model(*caches), fp8=False) <= available
-        assert cache_bytes(service(context, concurrency=most + 1), model(*caches), fp8=False) > available

@@ -1,0 +1,73 @@
+"""`solve footprint`: the whole bill, without a plan."""
+
+from typing import Annotated
+
+import typer
+
+from solver.cli.options import NoCacheOption, ProfilesOption, RevisionOption, TrustOption
+from solver.cli.solve import Kv, Mtp
+
+
+def footprint(
+    model: Annotated[str, typer.Argument(help="A config.json, a checkpoint's folder, a bundled model or a hub id.")],
+    hardware: Annotated[str, typer.Option(help="Accelerator.")],
+    budget: Annotated[
+        str | None, typer.Option(help="Bytes of one device, 40GB or 40GiB; by default what the stack may use.")
+    ] = None,
+    backend: Annotated[str | None, typer.Option(help="Serving stack; by default the hardware's own.")] = None,
+    context: Annotated[str | None, typer.Option(help="Tokens of a sequence, 8192 or 8k.")] = None,
+    concurrency: Annotated[int, typer.Option(help="Sequences in service at once.", min=1, max=10**6)] = 1,
+    tp: Annotated[int, typer.Option(help="Devices that share each layer.", min=1, max=4096)] = 1,
+    pp: Annotated[int, typer.Option(help="Pipeline stages, each of --tp devices.", min=1, max=4096)] = 1,
+    expert_parallel: Annotated[
+        bool, typer.Option("--expert-parallel", help="Share routed experts out whole over the --tp devices.")
+    ] = False,
+    mtp: Annotated[Mtp, typer.Option(help="Multi-token-prediction layers: count them, or not.")] = Mtp.drop,
+    kv: Annotated[Kv, typer.Option(help="KV cache.")] = Kv.none,
+    allow_emulated: Annotated[
+        bool, typer.Option("--allow-emulated", help="List schemes too that the stack only emulates.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")] = False,
+    revision: RevisionOption = None,
+    trust_remote_code: TrustOption = False,
+    no_cache: NoCacheOption = False,
+    profiles: ProfilesOption = None,
+) -> None:
+    """Print what a model takes in service: unquantized, and under each scheme; and what fits at most."""
+    from solver import api
+    from solver.catalog import Catalog
+    from solver.cli.question import parse_tokens
+    from solver.plan.files import to_json
+    from solver.plan.request import PlanRequest
+    from solver.report.console import answers, messages
+    from solver.report.footprints import print_footprints
+    from solver.units import parse_size
+
+    request = PlanRequest(
+        model=model,
+        hardware=hardware,
+        budget_bytes=None if budget is None else parse_size(budget),
+        backend=backend,
+        context=None if context is None else parse_tokens(context),
+        concurrency=concurrency,
+        tensor_parallel=tp,
+        expert_parallel=expert_parallel,
+        mtp=mtp.value,
+        kv_cache_scheme=kv.value,
+        allow_emulated=allow_emulated,
+        trust_remote_code=trust_remote_code,
+    )
+    catalog = Catalog(profiles)
+    with messages().status(f"analysing {model}"):
+        analysis = api.analyze(
+            model, catalog=catalog, revision=revision, trust_remote_code=trust_remote_code, cache=not no_cache
+        )
+    report = api.footprints(request, analysis, catalog=catalog, pipeline_stages=pp)
+    if as_json:
+        typer.echo(to_json(report.model_dump(mode="json")), nl=False)
+        return
+    print_footprints(report, answers())
+    asked = budget or "40GB"
+    answers().print(
+        f"Next: solve --model {model} --hardware {hardware} --budget {asked}", soft_wrap=True, markup=False, style="dim"
+    )
