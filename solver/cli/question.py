@@ -20,6 +20,8 @@ class Question:
     backend: str | None
     context: str | None
     concurrency: int
+    max_num_seqs: int | None
+    max_num_batched_tokens: int | None
     tensor_parallel: int
     kv: str | None
     algorithm: str | None
@@ -82,6 +84,8 @@ def to_request(question: Question, model: str) -> PlanRequest:
             "backend": question.backend,
             "context": None if question.context is None else parse_tokens(question.context),
             "concurrency": question.concurrency,
+            "max_num_seqs": question.max_num_seqs,
+            "max_num_batched_tokens": question.max_num_batched_tokens,
             "tensor_parallel": question.tensor_parallel,
             "kv_cache_scheme": question.kv,
             "algorithms": parse_algorithms(question.algorithm),

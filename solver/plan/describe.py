@@ -17,10 +17,11 @@ from solver.plan.alternatives import (
     Pick,
 )
 from solver.plan.assignment import Assignment, assign
-from solver.plan.choices import Choices, serving_notes
+from solver.plan.choices import Choices
 from solver.plan.context import Context
 from solver.plan.document import Alternative, FootprintPart, ProofPart, RiskPart
 from solver.plan.patterns import to_patterns
+from solver.plan.serving import environment, serving_notes
 
 _REASONS = {
     LOWEST_RISK: "least predicted loss that fits",
@@ -101,7 +102,7 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         convolutions=context.inventory.convolutions,
     )
     algorithms = effective_algorithms(point, assignment, context)
-    bill = footprint(point.weights_bytes, context.service, context.inventory, kv_fp8=kv_fp8)
+    bill = footprint(point.weights_bytes, context.service, context.inventory, context.catalog.roles, kv_fp8=kv_fp8)
     predicted = context.risk.banded(point.risk / RISK_STEPS_PER_NAT)
     risk = RiskPart(
         delta_nll=_rounded(predicted.delta_nll),
@@ -110,13 +111,15 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         source=predicted.source,
     )
     seconds = decode_seconds(point.vector[2], point.problem.kv_cache_bytes, context.service)
-    used = [(member.family, scheme) for member, scheme in assignment.schemes.items() if scheme != NATIVE]
+    used = list(
+        dict.fromkeys((member.family, scheme) for member, scheme in assignment.schemes.items() if scheme != NATIVE)
+    )
     notes = [
         *context.analysis.risks,
         *choices.risks,
         *_loss_note(risk),
         *_algorithm_notes(algorithms, assignment, context),
-        *serving_notes(context, list(dict.fromkeys(used))),
+        *serving_notes(context, used),
     ]
     elements = assignment.quantized_elements_by_scheme
     native = sum(m.layers * m.family.weight_elements for m, scheme in assignment.schemes.items() if scheme == NATIVE)
@@ -137,6 +140,8 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
             weights_bytes=bill.weights_bytes,
             kv_cache_bytes=bill.kv_cache_bytes,
             activation_bytes=bill.activation_bytes,
+            activation_low_bytes=bill.activation_low_bytes,
+            activation_high_bytes=bill.activation_high_bytes,
             runtime_bytes=bill.runtime_bytes,
             runtime_low_bytes=bill.runtime_low_bytes,
             runtime_high_bytes=bill.runtime_high_bytes,
@@ -145,6 +150,7 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         risk=risk,
         decode_seconds_per_token=None if seconds is None else _rounded(seconds),
         proof=_proof(point),
+        environment=environment(context, used),
         risks=tuple(dict.fromkeys(notes)),
     )
 

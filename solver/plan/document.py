@@ -22,6 +22,8 @@ class FootprintPart(Part):
     weights_bytes: int
     kv_cache_bytes: int
     activation_bytes: int
+    activation_low_bytes: int
+    activation_high_bytes: int
     runtime_bytes: int
     runtime_low_bytes: int
     runtime_high_bytes: int
@@ -62,6 +64,9 @@ class Alternative(Part):
     risk: RiskPart | None
     decode_seconds_per_token: float | None
     proof: ProofPart | None
+    environment: dict[str, str] = Field(
+        default_factory=dict, description="environment variables that the stack needs for these schemes"
+    )
     risks: tuple[RiskNote, ...]
 
 
@@ -91,6 +96,12 @@ class ServicePart(Part):
     context: int
     concurrency: int
     tensor_parallel: int
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    kv_block_tokens: int
+    memory_bytes: int | None = Field(description="of one device, as its driver reports it")
+    export_target: str | None = Field(description="target of `solve export` that prints the serving command")
+    default_memory_fraction: float = Field(description="share of a device that the stack takes unless it is told")
     budget_bytes: int
     budget_scope: Literal["total", "weights"]
 
@@ -153,10 +164,14 @@ class QuantPlan(BaseModel):
     risk: RiskPart | None
     decode_seconds_per_token: float | None
     proof: ProofPart | None
+    environment: dict[str, str] = Field(
+        default_factory=dict, description="environment variables that the stack needs for these schemes"
+    )
     service: ServicePart | None
     risks: tuple[RiskNote, ...]
     assumptions: tuple[str, ...]
     missing: tuple[str, ...]
+    next_steps: tuple[str, ...] = Field(default=(), description="commands that carry the plan out, PLAN its file")
     request: dict[str, Any]
     provenance: Provenance
     alternatives: tuple[Alternative, ...]

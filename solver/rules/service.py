@@ -21,6 +21,8 @@ class Service:
         Sequences in service at the same time.
     tensor_parallel
         Devices that share each layer.
+    max_num_seqs, max_num_batched_tokens
+        What the stack is told to batch; None follows from the traffic.
 
     """
 
@@ -29,18 +31,21 @@ class Service:
     context: int
     concurrency: int
     tensor_parallel: int
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+
+    @property
+    def batched_sequences(self) -> int:
+        """Sequences that the stack batches at most: those in service, unless it is told to hold more."""
+        return self.max_num_seqs or self.concurrency
 
     @property
     def batched_tokens(self) -> int:
-        """Tokens that the stack batches at most: those that are there, up to its chunk."""
-        return min(self.context * self.concurrency, int(self.backend.activations.max_batched_tokens.value))
-
-    @property
-    def usable_bytes(self) -> int | None:
-        """Bytes of one device that the stack may use, or None if the device's memory is not known."""
-        if self.hardware.memory is None:
-            return None
-        return int(self.hardware.memory.value * self.backend.memory_fraction.value)
+        """Tokens that the stack batches at most: those that are there, up to its chunk, and one for each sequence."""
+        if self.max_num_batched_tokens is not None:
+            return self.max_num_batched_tokens
+        there = self.context * self.batched_sequences
+        return max(self.batched_sequences, min(there, int(self.backend.activations.max_batched_tokens.value)))
 
     def kv_heads_per_device(self, kv_heads: int) -> int:
         """Return the KV heads that one device holds; fewer heads than devices are replicated."""
