@@ -5,9 +5,19 @@ from typing import Literal
 from pydantic import Field
 
 from solver.catalog.base import Band, Profile, Quantity
+from solver.catalog.serving import Reserve, Serve
 
 Support = Literal["native", "emulated", "unsupported", "unknown"]
 LayerKind = Literal["dense", "experts"]
+FootprintName = Literal["weights", "kv_cache", "activation", "runtime"]
+
+
+class Padding(Profile):
+    """What a kernel rounds an expert's sizes up to, in elements on one device."""
+
+    hidden: int = Field(gt=0)
+    intermediate: int = Field(gt=0)
+    source: str = Field(min_length=3)
 
 
 class SupportRow(Profile):
@@ -21,7 +31,9 @@ class SupportRow(Profile):
     hardware: tuple[str, ...]
     support: Support
     speed: Literal["w_and_a", "weight_only", "none"] | None = None
-    condition: str | None = None
+    condition: str | None = Field(default=None, description="what else has to hold where the plan is served")
+    environment: dict[str, str] = Field(default_factory=dict, description="environment variables that the kernels need")
+    padding: Padding | None = Field(default=None, description="for experts, if their weights are padded in service")
     model_types: tuple[str, ...] = Field(default=(), description="only for these, if any are named")
     out_features_multiple: int = 1
     in_features_multiple: int = 1
@@ -35,10 +47,15 @@ class FusedGroup(Profile):
 
 
 class Activations(Profile):
-    """What the stack batches, from which the activation peak follows."""
+    """What the stack batches, and what it holds for that, from which the activation peak follows.
 
-    max_batched_tokens: Quantity
-    logits_dtype_bytes: int = Field(description="bytes of one logit in the sampler")
+    The sampler's figures are bytes for each entry of the vocabulary and each sequence.
+    """
+
+    max_batched_tokens: Quantity = Field(description="tokens that are batched by default")
+    hidden_copies: Band = Field(description="tensors as wide as the hidden state that are live beside the widest part")
+    sampler_resident: Quantity = Field(description="what the sampler holds all the time")
+    sampler_peak: Band = Field(description="what it holds while it samples")
 
 
 class KVPool(Profile):
@@ -61,7 +78,13 @@ class Backend(Profile):
     version: str
     summary: str
     loads_quark: bool
-    memory_fraction: Quantity
+    memory_fraction: Quantity = Field(description="share of the device's memory that the stack takes by default")
+    memory_reserve: Reserve | None = Field(
+        default=None, description="what the stack leaves by default, where it computes its share from that"
+    )
+    fraction_bounds: tuple[FootprintName, ...] = Field(
+        default=("weights", "kv_cache", "activation", "runtime"), description="parts of the bill that the share bounds"
+    )
     kv_block_tokens: Quantity
     kv_pool: KVPool | None = Field(default=None, description="none: the caches of the layers add up")
     activations: Activations
@@ -77,3 +100,4 @@ class Backend(Profile):
     kv_cache_fp8: tuple[str, ...] = Field(description="classes of hardware with an fp8 KV cache")
     support: tuple[SupportRow, ...]
     support_source: str
+    serve: Serve | None = Field(default=None, description="its serving command, where it has one")

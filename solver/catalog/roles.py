@@ -4,9 +4,12 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Literal
 
+from pydantic import Field
+
 from solver.catalog.base import Profile
 
 Parallel = Literal["column", "row", "replicated"]
+Live = Literal["attention", "mlp", "experts"]
 RoleKind = Literal["dense", "experts", "router", "head", "embedding", "vision", "other"]
 
 
@@ -18,6 +21,8 @@ class Role(Profile):
     kind: RoleKind
     parallel: Parallel
     decode_share: Literal["always", "active_experts", "never"] = "always"
+    live: Live | None = Field(default=None, description="the part of a block whose results are in memory together")
+    parts: int = Field(default=1, gt=0, description="projections of the same size that the weight holds")
 
 
 class Roles(Profile):

@@ -20,6 +20,8 @@ _FIELDS = {
 }
 _NUMBERS = {
     "concurrency": "concurrency",
+    "max-num-seqs": "max_num_seqs",
+    "max-num-batched-tokens": "max_num_batched_tokens",
     "tp": "tensor_parallel",
     "num-calib-data": "num_calib_data",
     "seq-len": "seq_len",

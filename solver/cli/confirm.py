@@ -20,7 +20,7 @@ def confirm(
     from solver.plan.decisions import CONFIRM, decision_table
     from solver.plan.files import read_plan, write_plan
     from solver.report.console import answers, messages, on_terminal, read_line
-    from solver.report.decisions import print_plan
+    from solver.report.decisions import next_line, print_plan
 
     if reject and (choose is not None or yes):
         raise BadInputError("a plan is confirmed or rejected, not both.", where="--reject")
@@ -36,4 +36,4 @@ def confirm(
     if not yes and on_terminal() and read_line(f"{CONFIRM} [y/N]", "no", shown=False).lower() not in {"y", "yes"}:
         raise DeclinedError(f"the plan stays {'a draft' if was_draft else 'confirmed as it was'}.", where=str(plan))
     write_plan(plan, confirmed)
-    messages().print(f"Confirmed {plan}. Next: solve export {plan} --to quark-cli", soft_wrap=True, markup=False)
+    messages().print(f"Confirmed {plan}. Next: {next_line(confirmed, plan)}", soft_wrap=True, markup=False)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from solver.cli.options import ProfilesOption
 from solver.errors import BadInputError
 
 
@@ -21,7 +22,10 @@ def _pair(text: str) -> tuple[str, str]:
 
 def export(
     plan: Annotated[Path, typer.Argument(help="A quant_plan.json.")] = Path("quant_plan.json"),
-    to: Annotated[str, typer.Option("--to", help="quark-cli, quantize-quark or quark-python.")] = "quark-cli",
+    to: Annotated[
+        str,
+        typer.Option("--to", help="To quantize quark-cli, quantize-quark or quark-python; to serve vllm or sglang."),
+    ] = "quark-cli",
     draft: Annotated[bool, typer.Option("--draft", help="Look at an unconfirmed plan's command.")] = False,
     model_dir: Annotated[str | None, typer.Option(help="Checkpoint's folder or hub id; by default the plan's.")] = None,
     output_dir: Annotated[str | None, typer.Option(help="Folder for the quantized model.")] = None,
@@ -32,8 +36,10 @@ def export(
     file2file: Annotated[bool, typer.Option("--file2file", help="Quantize file by file, without loading all.")] = False,
     model_export: Annotated[list[str] | None, typer.Option(help="hf_format, onnx or gguf; repeatable.")] = None,
     algorithm_config: Annotated[list[str] | None, typer.Option(help="ALGORITHM=FILE; repeatable.")] = None,
+    profiles: ProfilesOption = None,
 ) -> None:
-    """Print the command or script that carries a confirmed plan out."""
+    """Print the command or script that carries a confirmed plan out: to quantize, and to serve."""
+    from solver.catalog import Catalog
     from solver.export.options import ExportOptions
     from solver.export.targets import export_plan, unexpressed
     from solver.plan.files import read_plan
@@ -60,7 +66,8 @@ def export(
         algorithm_config_files=tuple(_pair(text) for text in algorithm_config or ()),
     )
     confirmed = read_plan(plan)
-    typer.echo(export_plan(confirmed, to, options, draft=draft, file=str(plan)), nl=False)
+    text = export_plan(confirmed, to, options, catalog=Catalog(profiles), draft=draft, file=str(plan))
+    typer.echo(text, nl=False)
     left_out = unexpressed(confirmed, to)
     if left_out is not None:
         messages().print(f"note: {left_out}", markup=False)

@@ -20,6 +20,8 @@ class Question:
     backend: str | None
     context: str | None
     concurrency: int
+    max_num_seqs: int | None
+    max_num_batched_tokens: int | None
     tensor_parallel: int
     expert_parallel: bool
     mtp: str
@@ -84,6 +86,8 @@ def to_request(question: Question, model: str) -> PlanRequest:
             "backend": question.backend,
             "context": None if question.context is None else parse_tokens(question.context),
             "concurrency": question.concurrency,
+            "max_num_seqs": question.max_num_seqs,
+            "max_num_batched_tokens": question.max_num_batched_tokens,
             "tensor_parallel": question.tensor_parallel,
             "expert_parallel": question.expert_parallel,
             "mtp": question.mtp,

@@ -19,7 +19,7 @@ from solver.plan.document import Answer, ErrorAnswer, QuantPlan
 from solver.plan.files import PLAN_NAME, read_plan, to_json, write_plan
 from solver.report.alternatives import print_answer
 from solver.report.console import answers, messages, on_terminal
-from solver.report.decisions import print_plan
+from solver.report.decisions import next_line, print_plan
 
 
 @dataclass
@@ -140,7 +140,7 @@ class Session:
             self._refuse_to_replace_a_confirmed_plan()
         write_plan(path, plan)
         if not plan.requires_confirmation:
-            note = f"Wrote {path}, confirmed. Next: solve export {path} --to quark-cli"
+            note = f"Wrote {path}, confirmed. Next: {next_line(plan, path)}"
         elif plan.footprint is None:
             note = f"Wrote {path}, a draft. Next: solve analyze MODEL -o {ANALYSIS_NAME}, for what is missing"
         else:

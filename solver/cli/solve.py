@@ -72,6 +72,12 @@ def solve(
     backend: Annotated[str | None, typer.Option(help="Serving stack; by default the hardware's own.")] = None,
     context: Annotated[str | None, typer.Option(help="Tokens of a sequence, 8192 or 8k.")] = None,
     concurrency: Annotated[int, typer.Option(help="Sequences in service at once.", min=1, max=10**6)] = 1,
+    max_num_seqs: Annotated[
+        int | None, typer.Option(help="Sequences that the stack batches; by default --concurrency.", min=1, max=10**6)
+    ] = None,
+    max_num_batched_tokens: Annotated[
+        int | None, typer.Option(help="Tokens that the stack batches; by default at most 2048.", min=1, max=10**7)
+    ] = None,
     tp: Annotated[int, typer.Option(help="Devices that share each layer.", min=1, max=4096)] = 1,
     expert_parallel: Annotated[
         bool, typer.Option("--expert-parallel", help="Share routed experts out whole over the --tp devices.")
@@ -121,6 +127,8 @@ def solve(
         backend=backend,
         context=context,
         concurrency=concurrency,
+        max_num_seqs=max_num_seqs,
+        max_num_batched_tokens=max_num_batched_tokens,
         tensor_parallel=tp,
         expert_parallel=expert_parallel,
         mtp=mtp.value,

@@ -2,14 +2,27 @@
 
 from fractions import Fraction
 
+from solver.catalog.backend import Padding
 from solver.catalog.roles import Role, Roles
 from solver.catalog.scheme import Scheme
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.intake.stored_layout import StoredLayout
 from solver.rules.service import Service, served_dtype_bytes, shard_shape
-from solver.units import ceil_div
+from solver.units import ceil_div, round_up
 
 _WIDE_BYTES = 4
+
+
+def padded_shape(inputs: int, outputs: int, role: Role, padding: Padding) -> tuple[int, int]:
+    """Return (in_features, out_features) of an expert's shard as its kernel holds it.
+
+    What leads into an expert is hidden x intermediate, what leads out of it intermediate x hidden; of a weight that
+    holds two projections, each is padded by itself.
+    """
+    if role.parallel == "row":
+        return round_up(inputs, padding.intermediate), round_up(outputs, padding.hidden)
+    parts = role.parts if outputs % role.parts == 0 else 1
+    return round_up(inputs, padding.hidden), parts * round_up(outputs // parts, padding.intermediate)
 
 
 def dequantized_bytes(family: LayerFamily, role: Role, service: Service, inventory: Inventory) -> int:
@@ -18,17 +31,28 @@ def dequantized_bytes(family: LayerFamily, role: Role, service: Service, invento
     return inputs * outputs * served_dtype_bytes(inventory)
 
 
-def layer_bytes(family: LayerFamily, scheme: Scheme | None, role: Role, service: Service, inventory: Inventory) -> int:
+def layer_bytes(
+    family: LayerFamily,
+    scheme: Scheme | None,
+    role: Role,
+    service: Service,
+    inventory: Inventory,
+    padding: Padding | None = None,
+) -> int:
     """Return the bytes that one layer takes on one device; `scheme` None means native.
 
     A native layer stays as the checkpoint holds it: in the model's own type, or in the format that it is quantized
-    in already (Quark keeps such layers by default). A tied one takes none: its weight is the embedding's.
+    in already (Quark keeps such layers by default). A tied one takes none: its weight is the embedding's. `padding`
+    is that of the kernel which serves the scheme; experts alone have one, and only in service: the checkpoint is not
+    padded.
     """
     if scheme is None and family.tied:
         return 0
     if role.name in service.backend.dequantized_roles or (scheme is None and family.stored is None):
         return dequantized_bytes(family, role, service, inventory)
     inputs, outputs = shard_shape(family, role, service, inventory)
+    if padding is not None and scheme is not None and role.kind == "experts":
+        inputs, outputs = padded_shape(inputs, outputs, role, padding)
     layout = scheme if scheme is not None else _layout(family.stored, inventory)
     return layout.size_bytes(inputs, outputs, served_dtype_bytes(inventory))
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 
+from solver.catalog import Catalog
+from solver.catalog.backend import Backend
 from solver.errors import BadInputError, DeclinedError
-from solver.export import quantize_quark, quark_cli, quark_python
+from solver.export import quantize_quark, quark_cli, quark_python, serving
 from solver.export.options import ExportOptions, refuse_unknown
 from solver.plan.document import QuantPlan
 
@@ -29,9 +31,17 @@ def unexpressed(plan: QuantPlan, target: str) -> str | None:
 
 
 def export_plan(
-    plan: QuantPlan, target: str, options: ExportOptions, *, draft: bool = False, file: str = "quant_plan.json"
+    plan: QuantPlan,
+    target: str,
+    options: ExportOptions,
+    *,
+    catalog: Catalog | None = None,
+    draft: bool = False,
+    file: str = "quant_plan.json",
 ) -> str:
     """Return what carries a plan out, as text; `file` is where the plan lies, for messages.
+
+    A target quantizes, or is a backend of the catalogue and serves the result.
 
     Raises
     ------
@@ -41,12 +51,30 @@ def export_plan(
         If the target is unknown, or cannot express the plan or an option; the target that can is named.
 
     """
-    if target not in TARGETS:
-        raise BadInputError(f"unknown target {target!r}.", where="--to", mend=f"There are {', '.join(TARGETS)}.")
+    catalog = catalog or Catalog()
+    backend = None if target in TARGETS else _backend(target, catalog)
     if plan.requires_confirmation and not draft:
         raise DeclinedError(
             "the plan was rejected." if plan.rejected else "the plan is not confirmed.",
             mend=f"`solve confirm {file}` confirms it; `--draft` shows the command all the same.",
         )
-    refuse_unknown(target, options.asked(), _SUPPORTED)
+    refuse_unknown(target, options.asked(), {**_SUPPORTED, target: _SUPPORTED.get(target, frozenset())})
+    if backend is not None:
+        return serving.export(plan, options, backend, catalog.backends)
     return TARGETS[target](plan, options)
+
+
+def _backend(target: str, catalog: Catalog) -> Backend:
+    """Return the backend that a target names.
+
+    Raises
+    ------
+    BadInputError
+        If there is none.
+
+    """
+    backend = catalog.backends.find(target)
+    if backend is None:
+        known = ", ".join((*TARGETS, *serving.serving_backends(catalog.backends)))
+        raise BadInputError(f"unknown target {target!r}.", where="--to", mend=f"There are {known}.")
+    return backend

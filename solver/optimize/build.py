@@ -31,13 +31,14 @@ class Costs:
 
     def _vector(self, member: Member, scheme: Scheme | None, settings: Settings) -> tuple[int, float, Fraction]:
         role = self.catalog.roles.named(member.family.role)
-        size = layer_bytes(member.family, scheme, role, self.service, self.inventory)
+        support = None if scheme is None else support_of(self.service, scheme, role, self.risk.model_type)
+        padding = None if support is None else support.padding
+        size = layer_bytes(member.family, scheme, role, self.service, self.inventory, padding)
         # A tied head takes no bytes of its own, but a decoding step reads the embedding in its place.
         stored = size or member.family.weight_elements * self.inventory.dtype_bytes // self.service.tensor_parallel
         read = stored * read_share(role, self.service, self.inventory)
         loss = 0.0
         if scheme is not None:
-            support = support_of(self.service, scheme, role, self.risk.model_type)
             if support is not None and support.support == "emulated":
                 read += self._dequantized_read(member.family, role)
             noise = self.risk.noise(scheme, member.family.role, settings.algorithms)
@@ -139,7 +140,7 @@ def build_problem(
     kv_fp8 = settings.kv_cache_scheme is not None
     native = costs.of(partition.native, None, settings)
     kv_risk = costs.risk.kv_risk(costs.service.context) if kv_fp8 else 0.0
-    bill = footprint(0, costs.service, costs.inventory, kv_fp8=kv_fp8)
+    bill = footprint(0, costs.service, costs.inventory, costs.catalog.roles, kv_fp8=kv_fp8)
     return Problem(
         settings=settings,
         classes=_classes(units, choices, costs, settings),

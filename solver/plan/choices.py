@@ -11,7 +11,7 @@ from solver.intake.analysis import Risk as RiskNote
 from solver.intake.inventory import LayerFamily
 from solver.optimize.build import AllowedSchemes
 from solver.plan.context import Context
-from solver.rules.options import Case, impossible, refusals, support_row
+from solver.rules.options import Case, impossible, refusals
 from solver.rules.patterns import first_match, matches
 from solver.rules.units import Member, Partition, Unit, partition
 
@@ -194,29 +194,3 @@ def _nothing_allowed(context: Context, choices: Choices) -> NoAnswerError:
         where=where,
         mend="`--backend none` plans for the checkpoint alone, `--allow-emulated` allows what the stack emulates.",
     )
-
-
-def serving_notes(context: Context, used: Sequence[tuple[LayerFamily, str]]) -> list[RiskNote]:
-    """Return what the serving stack needs for the chosen schemes, and what it only emulates, each once."""
-    title = context.service.backend.title
-    notes: dict[RiskNote, None] = {}
-    for family, name in used:
-        row = support_row(_case(context, family, context.catalog.schemes.get(name)))
-        if row is None:
-            continue
-        if row.support == "emulated":
-            emulated = RiskNote(
-                severity="medium",
-                message=f"{title} emulates {name}: it saves memory, decodes slower than native, and needs a buffer of "
-                "the largest layer in the model's own type",
-                recovery_hint="leave --allow-emulated out for kernels that are native",
-            )
-            notes[emulated] = None
-        if row.condition:
-            needed = RiskNote(
-                severity="low",
-                message=f"{title} needs for {name}: {row.condition}",
-                recovery_hint="set it where the plan is served",
-            )
-            notes[needed] = None
-    return list(notes)

@@ -3,6 +3,7 @@
 from solver.errors import BadInputError
 from solver.plan.document import Alternative, Answer, QuantPlan
 from solver.plan.request import PlanRequest
+from solver.plan.serving import next_steps
 
 
 def _alternative(alternatives: tuple[Alternative, ...], number: int) -> Alternative:
@@ -39,10 +40,12 @@ def draft(answer: Answer, number: int | None = None) -> QuantPlan:
         risk=chosen.risk,
         decode_seconds_per_token=chosen.decode_seconds_per_token,
         proof=chosen.proof,
+        environment=chosen.environment,
         service=answer.service,
         risks=chosen.risks,
         assumptions=answer.assumptions,
         missing=answer.missing,
+        next_steps=next_steps(answer.model, answer.service),
         request=answer.request,
         provenance=answer.provenance,
         alternatives=answer.alternatives,
@@ -71,6 +74,7 @@ def choose(plan: QuantPlan, number: int) -> QuantPlan:
             "risk",
             "decode_seconds_per_token",
             "proof",
+            "environment",
             "risks",
         )
     }

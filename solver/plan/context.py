@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from solver.catalog import Catalog
 from solver.catalog.template import Template
+from solver.cost.pool import default_budget, default_fraction
 from solver.errors import BadInputError, MissingError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
@@ -53,6 +54,12 @@ def template_of(analysis: ModelAnalysis, catalog: Catalog) -> Template:
     return found if found is not None and found.model_type == model_type else commonest_template(model_type)
 
 
+def _unbounded(service: Service) -> str:
+    """Return what the stack takes beside its share of the device, for a sentence."""
+    outside = [name for name in ("activation", "runtime") if name not in service.backend.fraction_bounds]
+    return f", and {' and '.join(outside)} beside it" if outside else ""
+
+
 def _context_tokens(request: PlanRequest, inventory: Inventory, assumptions: list[str]) -> int:
     limit = inventory.max_context
     if request.context is not None:
@@ -68,10 +75,12 @@ def _context_tokens(request: PlanRequest, inventory: Inventory, assumptions: lis
     return context
 
 
-def _budget(request: PlanRequest, service: Service, assumptions: list[str]) -> Budget:
-    usable = service.usable_bytes
+def _budget(
+    request: PlanRequest, service: Service, inventory: Inventory, catalog: Catalog, assumptions: list[str]
+) -> Budget:
     name = service.hardware.title
     if request.budget_bytes is None:
+        usable = default_budget(service, inventory, catalog.roles)
         if usable is None:
             raise MissingError(
                 f"the memory of {name} is not known, so there is no default budget.",
@@ -79,8 +88,8 @@ def _budget(request: PlanRequest, service: Service, assumptions: list[str]) -> B
                 mend="Name a budget, for example --budget 40GB.",
             )
         assumptions.append(
-            f"budget {format_size_both(usable)}: {service.backend.memory_fraction.value:.0%} of what the driver of "
-            f"{name} reports (--budget)"
+            f"budget {format_size_both(usable)}: {float(default_fraction(service)):.3g} of what the driver of {name} "
+            f"reports is what {service.backend.title} takes{_unbounded(service)} (--budget)"
         )
         return Budget(usable, request.budget_scope)
     if service.hardware.memory is not None and request.budget_bytes > service.hardware.memory.value:
@@ -120,8 +129,14 @@ def resolve(request: PlanRequest, analysis: ModelAnalysis, inventory: Inventory,
         request.tensor_parallel,
         expert_parallel=request.expert_parallel,
         keep_mtp=request.mtp == "keep",
+        max_num_seqs=request.max_num_seqs,
+        max_num_batched_tokens=request.max_num_batched_tokens,
     )
-    budget = _budget(request, service, assumptions)
+    assumptions.append(
+        f"batches of at most {service.batched_tokens} tokens (--max-num-batched-tokens) and "
+        f"{service.batched_sequences} sequence{'s' * (service.batched_sequences != 1)} (--max-num-seqs)"
+    )
+    budget = _budget(request, service, inventory, catalog, assumptions)
     risk = RiskModel(catalog.sensitivities.get(PRIOR), catalog.roles, inventory, analysis.model.model_type)
     return Context(
         request,

@@ -17,11 +17,12 @@ from solver.plan.alternatives import (
     Pick,
 )
 from solver.plan.assignment import Assignment, assign
-from solver.plan.choices import Choices, serving_notes
+from solver.plan.choices import Choices
 from solver.plan.context import Context
 from solver.plan.document import Alternative, FootprintPart, ProofPart, RiskPart
 from solver.plan.patterns import to_patterns
 from solver.plan.requantize import requantizing_notes, unkept_notes
+from solver.plan.serving import environment, serving_notes
 
 _REASONS = {
     LOWEST_RISK: "least predicted loss that fits",
@@ -102,7 +103,7 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         convolutions=context.inventory.convolutions,
     )
     algorithms = effective_algorithms(point, assignment, context)
-    bill = footprint(point.weights_bytes, context.service, context.inventory, kv_fp8=kv_fp8)
+    bill = footprint(point.weights_bytes, context.service, context.inventory, context.catalog.roles, kv_fp8=kv_fp8)
     predicted = context.risk.banded(point.risk / RISK_STEPS_PER_NAT)
     risk = RiskPart(
         delta_nll=_rounded(predicted.delta_nll),
@@ -111,7 +112,9 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         source=predicted.source,
     )
     seconds = decode_seconds(point.vector[2], point.problem.kv_cache_bytes, context.service)
-    used = [(member.family, scheme) for member, scheme in assignment.schemes.items() if scheme != NATIVE]
+    used = list(
+        dict.fromkeys((member.family, scheme) for member, scheme in assignment.schemes.items() if scheme != NATIVE)
+    )
     notes = [
         *context.analysis.risks,
         *choices.risks,
@@ -119,7 +122,7 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         *_algorithm_notes(algorithms, assignment, context),
         *requantizing_notes(context, used),
         *unkept_notes(context, (member.family for member, scheme in assignment.schemes.items() if scheme == NATIVE)),
-        *serving_notes(context, list(dict.fromkeys(used))),
+        *serving_notes(context, used),
     ]
     elements = assignment.quantized_elements_by_scheme
     native = sum(m.layers * m.family.weight_elements for m, scheme in assignment.schemes.items() if scheme == NATIVE)
@@ -140,6 +143,7 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         risk=risk,
         decode_seconds_per_token=None if seconds is None else _rounded(seconds),
         proof=_proof(point),
+        environment=environment(context, used),
         risks=tuple(dict.fromkeys(notes)),
     )
 

@@ -23,6 +23,8 @@ class FootprintPart(Part):
     weights_bytes: int
     kv_cache_bytes: int
     activation_bytes: int
+    activation_low_bytes: int
+    activation_high_bytes: int
     runtime_bytes: int
     runtime_low_bytes: int
     runtime_high_bytes: int
@@ -35,6 +37,8 @@ class FootprintPart(Part):
             weights_bytes=bill.weights_bytes,
             kv_cache_bytes=bill.kv_cache_bytes,
             activation_bytes=bill.activation_bytes,
+            activation_low_bytes=bill.activation_low_bytes,
+            activation_high_bytes=bill.activation_high_bytes,
             runtime_bytes=bill.runtime_bytes,
             runtime_low_bytes=bill.runtime_low_bytes,
             runtime_high_bytes=bill.runtime_high_bytes,
@@ -76,6 +80,9 @@ class Alternative(Part):
     risk: RiskPart | None
     decode_seconds_per_token: float | None
     proof: ProofPart | None
+    environment: dict[str, str] = Field(
+        default_factory=dict, description="environment variables that the stack needs for these schemes"
+    )
     risks: tuple[RiskNote, ...]
 
 
@@ -116,6 +123,12 @@ class ServicePart(Part):
     context: int
     concurrency: int
     tensor_parallel: int
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    kv_block_tokens: int
+    memory_bytes: int | None = Field(description="of one device, as its driver reports it")
+    export_target: str | None = Field(description="target of `solve export` that prints the serving command")
+    default_memory_fraction: float = Field(description="share of a device that the stack takes unless it is told")
     budget_bytes: int
     budget_scope: Literal["total", "weights"]
 
@@ -178,10 +191,14 @@ class QuantPlan(BaseModel):
     risk: RiskPart | None
     decode_seconds_per_token: float | None
     proof: ProofPart | None
+    environment: dict[str, str] = Field(
+        default_factory=dict, description="environment variables that the stack needs for these schemes"
+    )
     service: ServicePart | None
     risks: tuple[RiskNote, ...]
     assumptions: tuple[str, ...]
     missing: tuple[str, ...]
+    next_steps: tuple[str, ...] = Field(default=(), description="commands that carry the plan out, PLAN its file")
     request: dict[str, Any]
     provenance: Provenance
     alternatives: tuple[Alternative, ...]

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from solver.catalog import NATIVE, Catalog
+from solver.catalog.backend import Padding
+from solver.catalog.roles import Role
 from solver.catalog.scheme import Scheme
 from solver.cost.footprint import Footprint, footprint
 from solver.cost.limits import largest
@@ -20,6 +22,7 @@ from solver.plan.context import Context, resolve
 from solver.plan.document import FootprintPart, ServicePart
 from solver.plan.planner import service_part
 from solver.plan.request import PlanRequest
+from solver.rules.options import support_of
 from solver.rules.service import Service
 from solver.rules.settings import KV_FP8, kv_refusal
 
@@ -80,10 +83,16 @@ class _Stage:
             if item.scheme is not None or not quantized
         )
 
+    def _padding(self, placed: Placed, role: Role, service: Service) -> Padding | None:
+        if placed.scheme is None:
+            return None
+        row = support_of(service, placed.scheme, role, self.context.analysis.model.model_type)
+        return None if row is None else row.padding
+
     def weights_bytes(self, placed: tuple[Placed, ...], service: Service) -> int:
         roles, inventory = self.context.catalog.roles, self.context.inventory
         layers = sum(
-            layer_bytes(item.family, item.scheme, role, service, inventory)
+            layer_bytes(item.family, item.scheme, role, service, inventory, self._padding(item, role, service))
             * service.layers_per_device(item.family, role)
             * item.blocks
             for item in placed
@@ -93,7 +102,7 @@ class _Stage:
 
     def bill(self, scheme: Scheme | None, service: Service, *, kv_fp8: bool) -> Footprint:
         weights = self.weights_bytes(self.placed(scheme), service)
-        return footprint(weights, service, self.context.inventory, kv_fp8=kv_fp8)
+        return footprint(weights, service, self.context.inventory, self.context.catalog.roles, kv_fp8=kv_fp8)
 
 
 def _stage(context: Context) -> _Stage:

@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 from solver.catalog import Catalog
+from solver.cost.pool import default_fraction
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
 from solver.optimize.cpsat import SolverSettings
@@ -63,6 +64,7 @@ def _model_part(context: Context, native: Problem, ref: str) -> ModelPart:
 def service_part(context: Context) -> ServicePart:
     """Return what a plan is to serve, and where."""
     service = context.service
+    memory, backend = service.hardware.memory, service.backend
     return ServicePart(
         hardware=service.hardware.name,
         hardware_title=service.hardware.title,
@@ -71,6 +73,12 @@ def service_part(context: Context) -> ServicePart:
         context=service.context,
         concurrency=service.concurrency,
         tensor_parallel=service.tensor_parallel,
+        max_num_seqs=service.batched_sequences,
+        max_num_batched_tokens=service.batched_tokens,
+        kv_block_tokens=int(backend.kv_block_tokens.value),
+        memory_bytes=None if memory is None else int(memory.value),
+        export_target=None if backend.serve is None else backend.name,
+        default_memory_fraction=float(default_fraction(service)),
         budget_bytes=context.budget.size_bytes,
         budget_scope=context.budget.scope,
     )

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from solver.errors import BadInputError
 
@@ -59,6 +59,8 @@ class PlanRequest(BaseModel):
     tensor_parallel: int = Field(default=1, gt=0)
     expert_parallel: bool = False
     mtp: Literal["drop", "keep"] = "drop"
+    max_num_seqs: int | None = Field(default=None, gt=0, description="sequences that the stack batches at most")
+    max_num_batched_tokens: int | None = Field(default=None, gt=0, description="tokens that it batches at most")
     kv_cache_scheme: Literal["none", "fp8"] | None = None
     algorithms: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
@@ -70,6 +72,25 @@ class PlanRequest(BaseModel):
     trust_remote_code: bool = False
     seed: int = 0
     time_limit: float = Field(default=30.0, gt=0, description="deterministic seconds for each solve")
+
+    @model_validator(mode="after")
+    def _batch_holds_the_traffic(self) -> "PlanRequest":
+        """Refuse a batch that the traffic does not fit, or that a stack would refuse when it starts."""
+        sequences = self.max_num_seqs or self.concurrency
+        if sequences < self.concurrency:
+            raise BadInputError(
+                f"{self.concurrency} sequences are in service at once, and the stack would batch {sequences}.",
+                where=f"--max-num-seqs {sequences}",
+                mend=f"Ask for at least {self.concurrency}, or lower --concurrency.",
+            )
+        tokens = self.max_num_batched_tokens
+        if tokens is not None and tokens < sequences:
+            raise BadInputError(
+                f"a batch of {sequences} sequences has at least {sequences} tokens.",
+                where=f"--max-num-batched-tokens {tokens}",
+                mend=f"Ask for at least {sequences}, or batch fewer sequences.",
+            )
+        return self
 
     def document(self) -> dict[str, Any]:
         """Return the request as JSON."""

@@ -44,6 +44,10 @@ def _memory(alternative: Alternative) -> Text:
     text = Text(f"{_gigabytes(bill.total_bytes):>{width}} total", style="bold")
     for name, size in parts.items():
         text.append(f"\n{_gigabytes(size):>{width}} {name}", style="not bold dim")
+    low = bill.total_bytes - bill.activation_bytes - bill.runtime_bytes
+    high = low + bill.activation_high_bytes + bill.runtime_high_bytes
+    low += bill.activation_low_bytes + bill.runtime_low_bytes
+    text.append(f"\n{_gigabytes(low)} to {_gigabytes(high)}", style="not bold dim")
     return text
 
 

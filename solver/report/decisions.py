@@ -1,5 +1,7 @@
 """The decision table and the risks of one plan."""
 
+from pathlib import Path
+
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -7,6 +9,7 @@ from rich.text import Text
 
 from solver.plan.decisions import Decision
 from solver.plan.document import QuantPlan
+from solver.plan.serving import next_steps
 
 _STYLES = {"high": "red", "medium": "yellow", "low": "dim"}
 
@@ -29,3 +32,8 @@ def print_plan(plan: QuantPlan, rows: list[Decision], console: Console) -> None:
     for risk in plan.risks:
         label = (f"{risk.severity} risk", _STYLES[risk.severity])
         console.print(Text.assemble(label, f"  {risk.message}; {risk.recovery_hint}"))
+
+
+def next_line(plan: QuantPlan, path: Path) -> str:
+    """Return the commands that carry out the plan in a file: to quantize, then to serve."""
+    return ", then ".join(next_steps(plan.model, plan.service, str(path)))

@@ -25,6 +25,8 @@ class Service:
         Whether these devices share the routed experts out whole, instead of cutting each.
     keep_mtp
         Whether multi-token-prediction layers of the checkpoint are loaded too.
+    max_num_seqs, max_num_batched_tokens
+        What the stack is told to batch; None follows from the traffic.
 
     """
 
@@ -35,18 +37,21 @@ class Service:
     tensor_parallel: int
     expert_parallel: bool = False
     keep_mtp: bool = False
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+
+    @property
+    def batched_sequences(self) -> int:
+        """Sequences that the stack batches at most: those in service, unless it is told to hold more."""
+        return self.max_num_seqs or self.concurrency
 
     @property
     def batched_tokens(self) -> int:
-        """Tokens that the stack batches at most: those that are there, up to its chunk."""
-        return min(self.context * self.concurrency, int(self.backend.activations.max_batched_tokens.value))
-
-    @property
-    def usable_bytes(self) -> int | None:
-        """Bytes of one device that the stack may use, or None if the device's memory is not known."""
-        if self.hardware.memory is None:
-            return None
-        return int(self.hardware.memory.value * self.backend.memory_fraction.value)
+        """Tokens that the stack batches at most: those that are there, up to its chunk, and one for each sequence."""
+        if self.max_num_batched_tokens is not None:
+            return self.max_num_batched_tokens
+        there = self.context * self.batched_sequences
+        return max(self.batched_sequences, min(there, int(self.backend.activations.max_batched_tokens.value)))
 
     def layers_per_device(self, family: LayerFamily, role: Role) -> int:
         """Return how many layers of one block the fullest device holds a part of."""

@@ -26,6 +26,17 @@ class TestTargets:
     def test_an_unknown_one_is_answered_with_all(self, confirmed_file: Path, run: Run) -> None:
         refused(run("export", "--to", "quark"), 2, "--to", "'quark'", "quark-cli", "quantize-quark", "quark-python")
 
+    def test_a_backend_serves_what_quark_wrote(self, confirmed_file: Path, run: Run) -> None:
+        quantized = next(line for line in run("export").out.splitlines() if "--output_dir" in line)
+        done = run("export", PLAN, "--to", "vllm")
+        assert (done.code, done.err) == (0, "")
+        assert done.out.startswith(f"vllm serve {quantized.split()[1]} \\\n    --tensor-parallel-size 1 \\\n")
+
+    def test_a_backend_without_a_command_is_answered_with_those_that_have_one(
+        self, confirmed_file: Path, run: Run
+    ) -> None:
+        refused(run("export", "--to", "llama.cpp"), 2, "--to llama_cpp", "sglang, vllm")
+
     def test_nothing_is_written(self, confirmed_file: Path, run: Run) -> None:
         before = {path: path.read_bytes() for path in confirmed_file.parent.iterdir()}
         for target in ("quark-cli", "quantize-quark", "quark-python"):

@@ -9,7 +9,7 @@ import pytest
 
 from solver.plan.document import Answer, QuantPlan
 from solver.plan.files import read_plan
-from tests.cli.conftest import MODEL, PLAN, Run
+from tests.cli.conftest import MODEL, PLAN, Run, refused
 
 LLAMA = "meta-llama/Llama-3.2-1B-Instruct"
 
@@ -282,3 +282,37 @@ class TestModels:
             command = run("export").out
             assert f"    --model_dir '{checkpoint}' \\\n" in command
             assert f"    --output_dir '{checkpoint}-{plan.global_scheme}' \\\n" in command
+
+
+class TestBatch:
+    def test_is_what_was_asked_for_and_follows_from_concurrency_where_nothing_was(self, planned: Planned) -> None:
+        def batch(*flags: str) -> tuple[int, int]:
+            service = planned("--context", "512", *flags).service
+            assert service is not None
+            return service.max_num_seqs, service.max_num_batched_tokens
+
+        assert batch() == (1, 512)
+        assert batch("--concurrency", "3") == (3, 1536)
+        assert batch("--concurrency", "3", "--max-num-seqs", "9") == (9, 2048)
+        assert batch("--max-num-seqs", "9", "--max-num-batched-tokens", "9") == (9, 9)
+
+    def test_moves_the_activations_alone(self, planned: Planned) -> None:
+        small, large = (planned("--max-num-batched-tokens", tokens).footprint for tokens in ("256", "1024"))
+        assert small is not None
+        assert large is not None
+        assert small.activation_bytes < large.activation_bytes
+        assert small.kv_cache_bytes == large.kv_cache_bytes
+
+    @pytest.mark.parametrize(
+        ("flags", "named"),
+        [
+            (("--concurrency", "8", "--max-num-seqs", "4"), ("--max-num-seqs 4", "at least 8")),
+            (("--concurrency", "8", "--max-num-batched-tokens", "4"), ("--max-num-batched-tokens 4", "at least 8")),
+            (("--max-num-seqs", "16", "--max-num-batched-tokens", "8"), ("--max-num-batched-tokens 8", "at least 16")),
+        ],
+        ids=lambda value: " ".join(value[-2:]),
+    )
+    def test_that_no_stack_starts_is_refused(
+        self, flags: tuple[str, ...], named: tuple[str, ...], analysed: Path, run: Run
+    ) -> None:
+        refused(run("--hardware", "mi300x", *flags), 2, *named)

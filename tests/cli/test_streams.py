@@ -126,7 +126,10 @@ class TestStreams:
     def test_a_confirmed_plan_is_shown_on_stdout_and_noted_on_stderr(self, draft_file: Path, spawn: Run) -> None:
         done = spawn("confirm")
         assert "global_scheme" in done.out
-        assert done.err == f"Confirmed {PLAN}. Next: solve export {PLAN} --to quark-cli\n"
+        assert (
+            done.err
+            == f"Confirmed {PLAN}. Next: solve export {PLAN} --to quark-cli, then solve export {PLAN} --to vllm\n"
+        )
 
     def test_an_analysis_in_a_file_is_noted_on_stderr(self, folder: Path, run: Run) -> None:
         done = run("analyze", MODEL, "-o", "model_analysis.json")
@@ -136,9 +139,10 @@ class TestStreams:
     def test_what_was_assumed_names_its_flag(self, analysed: Path, run: Run) -> None:
         text = " ".join(run(*ON).out.split())
         assumed = re.findall(r"assumed (.+?)(?= assumed |quant-plan-solver)", text)
-        assert len(assumed) == 5
-        flags = {flag for line in assumed for flag in re.findall(r"--[a-z]+", line)}
-        assert flags == {"--context", "--backend", "--concurrency", "--tp", "--budget"}
+        assert len(assumed) == 6
+        flags = {flag for line in assumed for flag in re.findall(r"--[a-z][a-z-]+", line)}
+        batch = {"--max-num-seqs", "--max-num-batched-tokens"}
+        assert flags == {"--context", "--backend", "--concurrency", "--tp", "--budget"} | batch
         given = run(*ON, "--context", "8k", "--budget", "5GB", "--backend", "vllm").out
         assert "--context" not in given
         assert "--budget" not in given

@@ -4,9 +4,10 @@ from fractions import Fraction
 from math import ceil
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from solver.catalog import Catalog
-from solver.cost.activations import activation_bytes
 from solver.cost.footprint import decode_seconds, footprint
 from solver.cost.weights import dequantized_bytes, layer_bytes, other_bytes, read_share
 from solver.intake.inventory import Inventory, LayerFamily
@@ -63,7 +64,7 @@ class TestWeights:
         inventory = inventory_of("deepseek-ai/DeepSeek-V3", analyse)
         by_role = {family.role: family for family in inventory.layers}
         for tp in (1, 8):
-            at = service(catalog, 16, tp=tp)
+            at = service(16, tp=tp)
             down, latent = by_role["down"], by_role["mla_kv_a"]
             rows, columns = down.out_features, down.in_features // tp
             shard = layer_bytes(down, None, catalog.roles.named("down"), at, inventory)
@@ -76,7 +77,7 @@ class TestWeights:
         inventory = inventory_of("openai/gpt-oss-20b", analyse)
         family = next(family for family in inventory.layers if family.stored)
         role = catalog.roles.named(family.role)
-        assert dequantized_bytes(family, role, service(catalog, 16), inventory) == 2 * family.weight_elements
+        assert dequantized_bytes(family, role, service(16), inventory) == 2 * family.weight_elements
 
     def test_shards_of_a_layer_make_it_up(self, analyse: Analyse, catalog: Catalog) -> None:
         inventory = inventory_of("meta-llama/Llama-3.1-70B", analyse)
@@ -106,18 +107,6 @@ class TestReadShare:
         assert shares[-1] > Fraction(999_999, 10**6)
 
 
-class TestActivations:
-    def test_follow_the_batched_tokens_and_not_the_context(self, analyse: Analyse) -> None:
-        inventory = inventory_of("Qwen/Qwen3-8B", analyse)
-        at = {n: activation_bytes(service(n), inventory) for n in (256, 2048, 40_000)}
-        logits = inventory.vocab_size * 4
-        assert (at[256] - logits) * 8 == at[2048] - logits
-        assert at[40_000] == at[2048]
-
-    def test_are_far_from_a_constant_of_five_gigabytes(self, analyse: Analyse) -> None:
-        assert activation_bytes(service(8192), inventory_of("Qwen/Qwen3-8B", analyse)) < 10**9
-
-
 class TestBill:
     @pytest.mark.parametrize("model", REQUIRED_MODELS)
     def test_adds_up_to_the_last_byte_and_keeps_the_budget(self, model: str, solve: Solve) -> None:
@@ -128,11 +117,54 @@ class TestBill:
             parts = bill.weights_bytes + bill.kv_cache_bytes + bill.activation_bytes + bill.runtime_bytes
             assert bill.total_bytes == parts <= fields["budget_bytes"]
             assert bill.runtime_low_bytes <= bill.runtime_bytes <= bill.runtime_high_bytes
+            assert bill.activation_low_bytes <= bill.activation_bytes <= bill.activation_high_bytes
 
-    def test_a_group_of_devices_takes_more_runtime(self, analyse: Analyse) -> None:
+    @given(
+        context=st.integers(1, 40_960),
+        concurrency=st.integers(1, 64),
+        sequences=st.integers(0, 64),
+        tokens=st.integers(0, 8192),
+        weights=st.integers(0, 10**12),
+        more=st.integers(1, 512),
+    )
+    def test_only_grows_with_every_argument(
+        self,
+        catalog: Catalog,
+        analyse: Analyse,
+        context: int,
+        concurrency: int,
+        sequences: int,
+        tokens: int,
+        weights: int,
+        more: int,
+    ) -> None:
+        inventory = inventory_of("Qwen/Qwen3-30B-A3B", analyse)
+        base = {
+            "context": context,
+            "concurrency": concurrency,
+            "max_num_seqs": concurrency + sequences + 512,
+            "max_num_batched_tokens": concurrency + sequences + tokens + 1024,
+        }
+
+        def total(weights: int, *, kv_fp8: bool = False, **changed: int) -> int:
+            made = Service(
+                catalog.hardware.get("mi300x"), catalog.backends.get("vllm"), tensor_parallel=1, **(base | changed)
+            )
+            bill = footprint(weights, made, inventory, catalog.roles, kv_fp8=kv_fp8)
+            parts = sum(bill.part(name) for name in ("weights", "kv_cache", "activation", "runtime"))
+            assert bill.total_bytes == parts
+            return parts
+
+        least = total(weights)
+        assert total(weights + more) == least + more
+        assert total(weights, kv_fp8=True) < least
+        for name, value in base.items():
+            assert total(weights, **{name: value + more}) >= least
+
+    def test_a_group_of_devices_takes_more_runtime(self, analyse: Analyse, catalog: Catalog) -> None:
         inventory = inventory_of("Qwen/Qwen3-8B", analyse)
-        alone = footprint(0, service(16), inventory, kv_fp8=False)
-        together = footprint(0, service(16, tp=2), inventory, kv_fp8=False)
+        alone = footprint(0, service(16), inventory, catalog.roles, kv_fp8=False)
+        together = footprint(0, service(16, tp=2), inventory, catalog.roles, kv_fp8=False)
         assert together.runtime_bytes > alone.runtime_bytes
 
     def test_decoding_is_bytes_over_reachable_bandwidth(self) -> None:

@@ -176,7 +176,7 @@ class TestBudget:
         memory = catalog.hardware.get("mi300x").memory
         assert memory is not None
         assert answer.service is not None
-        assert answer.service.budget_bytes == int(memory.value * 0.92)
+        assert answer.service.budget_bytes == math.ceil(memory.value * 0.92)
         assert any("unquantized model fits" in text for text in answer.assumptions)
         for item in answer.alternatives:
             assert item.exclude_layers == ("lm_head",)
