@@ -1,6 +1,7 @@
 """What the layers of a transformer do, recognized by their module path."""
 
-from fnmatch import fnmatchcase
+import re
+from fnmatch import translate
 from functools import cached_property
 from typing import Literal
 
@@ -33,14 +34,23 @@ class Roles(Profile):
 
     def of(self, path: str) -> Role:
         """Return the role of a module path (or of a family name with its placeholders)."""
-        for role in self.roles:
-            if any(fnmatchcase(path, pattern) for pattern in role.patterns):
-                return role
-        raise LookupError(path)
+        found = self._by_path.get(path)
+        if found is None:
+            # A model has tens of thousands of paths and few that differ in more than their numbers.
+            found = self._by_path[path] = next(role for pattern, role in self._compiled if pattern.match(path))
+        return found
 
     def named(self, name: str) -> Role:
         """Return the role called `name`."""
         return self._by_name[name]
+
+    @cached_property
+    def _compiled(self) -> list[tuple[re.Pattern[str], Role]]:
+        return [(re.compile("|".join(map(translate, role.patterns))), role) for role in self.roles]
+
+    @cached_property
+    def _by_path(self) -> dict[str, Role]:
+        return {}
 
     @cached_property
     def _by_name(self) -> dict[str, Role]:

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from solver.catalog.roles import RoleKind, Roles
@@ -110,23 +110,26 @@ def not_quantized(path: str, kind: RoleKind) -> str | None:
 
 def to_families(found: list[FoundLayer], roles: Roles, stored_as: StoredAs = not_quantized) -> tuple[LayerFamily, ...]:
     """Return layers grouped by name, shape, kind and stored format, in order of first appearance."""
-    blocks: dict[LayerFamily, list[int]] = defaultdict(list)
+    blocks: dict[tuple[str, str | None, FoundLayer], list[int]] = defaultdict(list)
     for layer in found:
         name, block = family_name(layer.path)
-        role = roles.of(name)
-        family = LayerFamily(
+        stored = stored_as(layer.path.replace("{expert}", "0"), roles.of(name).kind)
+        blocks[name, stored, replace(layer, path="", parameters=())].extend([] if block is None else [block])
+    return tuple(
+        LayerFamily(
             name=name,
-            role=role.name,
+            role=roles.of(name).name,
             in_features=layer.in_features,
             out_features=layer.out_features,
+            blocks=to_ranges(indices),
             experts=layer.experts,
             bias=layer.bias,
             quantizable=layer.quantizable,
             tied=layer.tied,
-            stored=stored_as(layer.path.replace("{expert}", "0"), role.kind),
+            stored=stored,
         )
-        blocks[family].extend([] if block is None else [block])
-    return tuple(family.model_copy(update={"blocks": to_ranges(indices)}) for family, indices in blocks.items())
+        for (name, stored, layer), indices in blocks.items()
+    )
 
 
 def _part_of(name: str, roles: Roles) -> str:
@@ -158,11 +161,11 @@ def other_parameters(
     members: dict[tuple[str, str | None, int | None], list[Any]] = defaultdict(list)
     for name, parameter in model.named_parameters():
         if name not in in_layers:
-            part, module = _part_of(name, roles), name.rsplit(".", 1)[0]
+            family, block = family_name(name)
+            part, module = _part_of(family, roles), name.rsplit(".", 1)[0]
             matrix = parameter.dim() == 2 and part in _QUANTIZED_PARTS
-            stored = stored_as(module, roles.of(module).kind) if matrix else None
-            block = None if part == "vision" else family_name(name)[1]
-            members[part, stored, block].append(parameter)
+            stored = stored_as(module, roles.of(family.rsplit(".", 1)[0]).kind) if matrix else None
+            members[part, stored, None if part == "vision" else block].append(parameter)
     alike: dict[tuple[str, str, int, int, int, bool], list[int | None]] = defaultdict(list)
     for (part, stored, block), parameters in members.items():
         elements = sum(parameter.numel() for parameter in parameters)

@@ -9,6 +9,7 @@ from typing import Any
 from solver.catalog.mtp import MtpRule
 from solver.catalog.roles import RoleKind, Roles
 from solver.intake.inventory import LayerFamily, MultiTokenPrediction, to_ranges
+from solver.intake.layers import family_name
 from solver.intake.stored_sizes import StoredSize
 
 _BLOCK = re.compile(r"(?:^|\.)layers\.(\d+)\.")
@@ -47,7 +48,7 @@ def _blocks(model: Any, roles: Roles, text_blocks: int) -> dict[int, _Block]:
     buffers: dict[int, StoredSize] = defaultdict(StoredSize)
     for name, tensor in model.state_dict(keep_vars=True).items():
         match = _BLOCK.search(name)
-        if match is None or roles.of(name).kind == "vision" or int(match[1]) >= text_blocks:
+        if match is None or int(match[1]) >= text_blocks or roles.of(family_name(name)[0]).kind == "vision":
             continue
         block, count = int(match[1]), tensor.numel()
         if name in trained:
