@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 import bench.cold_start
-import bench.kv_allocator  # noqa: F401  both register themselves
+import bench.kv_allocator
+import bench.zoo  # noqa: F401  all register themselves
 from bench.registry import SPECS, Row, Skipped
 
 RESULTS = Path(__file__).parent / "results"
