@@ -58,7 +58,13 @@ def _config_object(source: ModelSource, *, trust_remote_code: bool) -> Any:
                 warnings.simplefilter("ignore")
                 return transformers.AutoConfig.from_pretrained(location, trust_remote_code=trust_remote_code)
         except Exception as error:
-            raise _unreadable(source, str(error).replace(folder, source.name)) from error
+            raise _unreadable(source, _reason(error).replace(folder, source.name)) from error
+
+
+def _reason(error: Exception) -> str:
+    # A KeyError of one word is a name that was looked up: its text is that name alone.
+    lookup = isinstance(error, KeyError) and " " not in str(error)
+    return f"{error} is missing or not known" if lookup else str(error)
 
 
 def _unreadable(source: ModelSource, reason: str) -> BadInputError:
@@ -75,6 +81,24 @@ def _unreadable(source: ModelSource, reason: str) -> BadInputError:
     else:
         mend = f"Is the installed transformers recent enough for model type {model_type!r}?"
     return BadInputError(f"transformers cannot build this model: {reason}.", where=source.name, mend=mend)
+
+
+def _check_decoder(source: ModelSource, config: Any) -> None:
+    """Raise where a class for causal language modelling exists, but is only the decoder of more, or an encoder.
+
+    Asked before the model is built: BART's and Whisper's decoders change their copy of the configuration.
+    """
+    try:
+        parts = (config, config.get_text_config())
+    except ValueError as error:
+        raise _unreadable(source, str(error)) from error
+    for part in parts:
+        if getattr(part, "is_encoder_decoder", False) or getattr(part, "is_decoder", None) is False:
+            raise BadInputError(
+                f"a model of type {config.model_type!r} has an encoder, and only decoders are planned.",
+                where=source.name,
+                mend="Name a model that only decodes text.",
+            )
 
 
 def _model_class(transformers: Any, config: Any) -> Any:
@@ -103,7 +127,7 @@ def build_on_meta(source: ModelSource, dtype: str, *, trust_remote_code: bool = 
     Raises
     ------
     BadInputError
-        If transformers cannot read the configuration or build the model from it.
+        If transformers cannot read the configuration or build the model from it, or the model has an encoder.
     MissingError
         If torch or transformers is not installed.
 
@@ -112,6 +136,7 @@ def build_on_meta(source: ModelSource, dtype: str, *, trust_remote_code: bool = 
     import torch
 
     config = _config_object(source, trust_remote_code=trust_remote_code)
+    _check_decoder(source, config)
     chosen = _model_class(transformers, config)
     wanted = getattr(torch, dtype)
     try:
@@ -124,5 +149,5 @@ def build_on_meta(source: ModelSource, dtype: str, *, trust_remote_code: bool = 
                     config, dtype=wanted, trust_remote_code=trust_remote_code, attn_implementation="eager"
                 )
     except Exception as error:
-        raise _unreadable(source, str(error)) from error
+        raise _unreadable(source, _reason(error)) from error
     return MetaModel(model, config, transformers.__version__)
