@@ -6,6 +6,7 @@ This is the only module that imports torch and transformers.
 import json
 import tempfile
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from solver.intake.source import ModelSource
 
 _NOT_FOR_META = ("quantization_config", "_attn_implementation", "attn_implementation")
 """Configuration keys that would make transformers ask for kernels or quantizers."""
+
+_SIZES = frozenset({"hidden_size", "num_hidden_layers"})
+"""Fields of which every configuration of a language model states one, under these names or its type's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +87,37 @@ def _unreadable(source: ModelSource, reason: str) -> BadInputError:
     return BadInputError(f"transformers cannot build this model: {reason}.", where=source.name, mend=mend)
 
 
-def _check_decoder(source: ModelSource, config: Any) -> None:
-    """Raise where a class for causal language modelling exists, but is only the decoder of more, or an encoder.
+def _keys(content: dict[str, Any]) -> Iterator[str]:
+    for key, value in content.items():
+        yield key
+        if isinstance(value, dict):
+            yield from _keys(value)
 
-    Asked before the model is built: BART's and Whisper's decoders change their copy of the configuration.
+
+def _check_decoder(source: ModelSource, config: Any) -> None:
+    """Raise where transformers would build something else than the described decoder, and say nothing.
+
+    It builds the decoders of BART and Whisper alone, BERT's encoder with a head for causal language modelling, and
+    the first model of a type where no size is stated. Asked before building, which changes the configuration of some.
     """
     try:
-        parts = (config, config.get_text_config())
-    except ValueError as error:
+        text = config.get_text_config()
+        names = {text.attribute_map.get(name, name) for name in _SIZES} | _SIZES
+    except (AttributeError, ValueError) as error:
         raise _unreadable(source, str(error)) from error
-    for part in parts:
+    for part in (config, text):
         if getattr(part, "is_encoder_decoder", False) or getattr(part, "is_decoder", None) is False:
             raise BadInputError(
                 f"a model of type {config.model_type!r} has an encoder, and only decoders are planned.",
                 where=source.name,
                 mend="Name a model that only decodes text.",
             )
+    if names.isdisjoint(_keys(source.config)):
+        raise BadInputError(
+            f"states none of {', '.join(sorted(_SIZES))} of a model of type {config.model_type!r}.",
+            where=source.name,
+            mend="Is it the whole config.json of the model?",
+        )
 
 
 def _model_class(transformers: Any, config: Any) -> Any:
