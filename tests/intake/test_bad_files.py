@@ -213,6 +213,11 @@ class TestModelType:
     def test_that_is_no_text_is_named(self, model_type: object, write_model: WriteModel, catalog: Catalog) -> None:
         assert "is no name" in refusal(write_model(model_type=model_type), catalog).what
 
+    def test_of_a_decoder_is_taken_whatever_old_files_say(self, write_model: WriteModel, catalog: Catalog) -> None:
+        # transformers 4 wrote these two fields into every file.
+        folder = write_model(is_decoder=False, is_encoder_decoder=False)
+        assert api.analyze(str(folder), catalog=catalog).analysis_status == "complete"
+
     def test_with_code_of_its_own_asks_for_consent(self, write_model: WriteModel, catalog: Catalog) -> None:
         auto_map = {"AutoConfig": "configuration_own.Config", "AutoModelForCausalLM": "modeling_own.Model"}
         folder = write_model(model_type="own-code", auto_map=auto_map)

@@ -1,17 +1,15 @@
 """Quantized checkpoints are sized as they are stored: equal to what is published of their files."""
 
 from collections.abc import Callable
-from functools import cache
 
 import pytest
 
 from solver.catalog import Catalog
-from solver.intake.analysis import ModelAnalysis
 from solver.intake.analyze import analyze_source
 from solver.intake.inventory import Inventory, LayerFamily
-from solver.intake.source import ModelSource, find_source
-from tests.data.zoo import ZOO, write_checkpoint
-from tests.intake.conftest import Inventoried
+from solver.intake.source import ModelSource
+from tests.data.zoo import ZOO
+from tests.intake.conftest import Analysed, Inventoried
 
 Stored = Callable[[str], Inventory]
 
@@ -36,18 +34,7 @@ WEIGHTS_ONLY = [
 
 
 @pytest.fixture(scope="session")
-def analysed(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ModelAnalysis]:
-    """Return the analysis of a published quantized checkpoint."""
-
-    def analyse(name: str) -> ModelAnalysis:
-        folder = write_checkpoint(ZOO[name], tmp_path_factory.mktemp("stored"))
-        return analyze_source(find_source(str(folder), catalog), catalog)
-
-    return cache(analyse)
-
-
-@pytest.fixture(scope="session")
-def stored(analysed: Callable[[str], ModelAnalysis]) -> Stored:
+def stored(analysed: Analysed) -> Stored:
     """Return the inventory of a published quantized checkpoint."""
 
     def inventory(name: str) -> Inventory:
@@ -243,7 +230,7 @@ class TestPlaces:
         ],
     )
     def test_are_named_with_the_method_in_the_analysis(
-        self, name: str, method: str, place: str, kv_cache: str | None, analysed: Callable[[str], ModelAnalysis]
+        self, name: str, method: str, place: str, kv_cache: str | None, analysed: Analysed
     ) -> None:
         analysis = analysed(name)
         assert analysis.inventory is not None

@@ -1,20 +1,13 @@
 """181 published configurations: each is sized as its checkpoint is published, or differs for a named reason."""
 
-from collections.abc import Callable
-from functools import cache
-
 import pytest
 
-from solver.catalog import Catalog
 from solver.errors import BadInputError
 from solver.intake.analysis import ModelAnalysis
-from solver.intake.analyze import analyze_source
 from solver.intake.inventory import Inventory
 from solver.intake.published import explain
-from solver.intake.source import find_source
-from tests.data.zoo import ZOO, write_checkpoint
-
-Read = Callable[[str], ModelAnalysis]
+from tests.data.zoo import ZOO
+from tests.intake.conftest import Analysed
 
 OWN_CODE = "contains custom code"
 REFUSED = {
@@ -56,20 +49,9 @@ WITH_HEADERS = [name for name in SIZED if ZOO[name]["published_bytes_kind"] == "
 KEPT_IN_FLOAT32 = "Qwen/Qwen3.5-122B-A10B"
 
 
-@pytest.fixture(scope="session")
-def read(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Read:
-    """Return the analysis of a configuration of the zoo, built once in a run."""
-
-    def analyse(name: str) -> ModelAnalysis:
-        folder = write_checkpoint(ZOO[name], tmp_path_factory.mktemp("zoo"))
-        return analyze_source(find_source(str(folder), catalog), catalog)
-
-    return cache(analyse)
-
-
 @pytest.fixture
-def analysis(name: str, read: Read) -> ModelAnalysis:
-    return read(name)
+def analysis(name: str, analysed: Analysed) -> ModelAnalysis:
+    return analysed(name)
 
 
 @pytest.fixture
@@ -81,10 +63,10 @@ def inventory(analysis: ModelAnalysis) -> Inventory:
 class TestRefused:
     @pytest.mark.parametrize(("name", "reason"), REFUSED.items())
     def test_types_without_a_class_and_a_translation_are_refused(
-        self, name: str, reason: str, read: Read, catalog: Catalog
+        self, name: str, reason: str, analysed: Analysed
     ) -> None:
         with pytest.raises(BadInputError) as caught:
-            read(name)
+            analysed(name)
         assert reason in caught.value.what
         assert caught.value.where is not None
         assert caught.value.mend is not None
@@ -122,24 +104,28 @@ class TestElements:
         assert explanation.unexplained == 0
         assert inventory.elements_total + sum(cause.elements for cause in explanation.causes) == published
 
-    def test_of_plain_checkpoints_are_mostly_the_published_ones(self, read: Read) -> None:
-        plain = [name for name in EXPLAINED if (found := read(name).inventory) is not None and found.quantized is None]
-        exact = [name for name in plain if explain(int(ZOO[name]["published_elements"]), _of(read, name)).causes == ()]
+    def test_of_plain_checkpoints_are_mostly_the_published_ones(self, analysed: Analysed) -> None:
+        plain = [
+            name for name in EXPLAINED if (found := analysed(name).inventory) is not None and found.quantized is None
+        ]
+        exact = [
+            name for name in plain if explain(int(ZOO[name]["published_elements"]), _of(analysed, name)).causes == ()
+        ]
         assert len(exact) >= 83
-        assert all(_of(read, name).elements_total == ZOO[name]["published_elements"] for name in exact)
+        assert all(_of(analysed, name).elements_total == ZOO[name]["published_elements"] for name in exact)
         # The others hold more than the model has: each once more what it is tied to, a predictor, or buffers.
         more = set(plain) - set(exact)
-        assert all(_of(read, name).elements_total < ZOO[name]["published_elements"] for name in more)
+        assert all(_of(analysed, name).elements_total < ZOO[name]["published_elements"] for name in more)
         assert len(more) <= 24
 
-    def test_unexplained_counts_are_few_and_all_named(self, read: Read) -> None:
+    def test_unexplained_counts_are_few_and_all_named(self, analysed: Analysed) -> None:
         assert len(EXPLAINED) >= 130
         for name in UNEXPLAINED:
-            assert explain(int(ZOO[name]["published_elements"]), _of(read, name)).unexplained != 0, name
+            assert explain(int(ZOO[name]["published_elements"]), _of(analysed, name)).unexplained != 0, name
 
-    def test_missing_vision_parts_are_said_to_be_missing(self, read: Read) -> None:
+    def test_missing_vision_parts_are_said_to_be_missing(self, analysed: Analysed) -> None:
         for name in (name for name, reason in UNEXPLAINED.items() if reason == NOT_BUILT):
-            assert any("vision" in part for part in read(name).missing)
+            assert any("vision" in part for part in analysed(name).missing)
 
     @pytest.mark.parametrize("name", sorted(name for name, reason in UNEXPLAINED.items() if reason == TRIMMED))
     def test_of_trimmed_copies_differ_as_much_as_each_other(self, name: str, inventory: Inventory) -> None:
@@ -167,7 +153,7 @@ class TestBytes:
         assert inventory.checkpoint_bytes == ZOO[name]["published_bytes"] - 2 * wide
 
 
-def _of(read: Read, name: str) -> Inventory:
-    found = read(name).inventory
+def _of(analysed: Analysed, name: str) -> Inventory:
+    found = analysed(name).inventory
     assert found is not None
     return found
