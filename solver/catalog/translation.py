@@ -52,5 +52,6 @@ class Translation(Profile):
 
     def fits(self, config: Mapping[str, Any]) -> bool:
         """Return whether this translation is meant for a configuration."""
-        part = config.get(self.nested, {}) if self.nested else config
-        return all(part.get(name) == value for name, value in self.when.items())
+        part = config.get(self.nested) if self.nested else config
+        # A part that is missing is told when it is translated.
+        return not isinstance(part, Mapping) or all(part.get(name) == value for name, value in self.when.items())

@@ -89,7 +89,7 @@ def _inventory(
         hidden_size=text.hidden_size,
         vocab_size=text.vocab_size,
         blocks=text.num_hidden_layers,
-        max_context=int(context) if context else None,
+        max_context=None if context is None else int(context),
         tied_embeddings=any(family.tied for family in layers),
         layers=layers,
         others=others,
@@ -143,7 +143,11 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
         inventory, missing = _inventory(meta, dtype, stored, reading, catalog)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
-        raise BadInputError(f"describes no decoder that can be analysed: {reason}.", where=source.name) from error
+        raise BadInputError(
+            f"describes no decoder that can be analysed: {reason}.",
+            where=source.name,
+            mend="Plans are made for decoders of text, from the config.json of the checkpoint as it was published.",
+        ) from error
     model_type = reading.model_type
     template = catalog.templates.find(model_type)
     translation = reading.translation

@@ -6,6 +6,7 @@ This is the only module that imports torch and transformers.
 import json
 import tempfile
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from solver.intake.source import ModelSource
 
 _NOT_FOR_META = ("quantization_config", "_attn_implementation", "attn_implementation")
 """Configuration keys that would make transformers ask for kernels or quantizers."""
+
+_SIZES = frozenset({"hidden_size", "num_hidden_layers"})
+"""Fields of which every configuration of a language model states one, under these names or its type's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,13 @@ def _config_object(source: ModelSource, *, trust_remote_code: bool) -> Any:
                 warnings.simplefilter("ignore")
                 return transformers.AutoConfig.from_pretrained(location, trust_remote_code=trust_remote_code)
         except Exception as error:
-            raise _unreadable(source, str(error).replace(folder, source.name)) from error
+            raise _unreadable(source, _reason(error).replace(folder, source.name)) from error
+
+
+def _reason(error: Exception) -> str:
+    # A KeyError of one word is a name that was looked up: its text is that name alone.
+    lookup = isinstance(error, KeyError) and " " not in str(error)
+    return f"{error} is missing or not known" if lookup else str(error)
 
 
 def _unreadable(source: ModelSource, reason: str) -> BadInputError:
@@ -75,6 +85,41 @@ def _unreadable(source: ModelSource, reason: str) -> BadInputError:
     else:
         mend = f"Is the installed transformers recent enough for model type {model_type!r}?"
     return BadInputError(f"transformers cannot build this model: {reason}.", where=source.name, mend=mend)
+
+
+def _keys(content: dict[str, Any]) -> Iterator[str]:
+    for key, value in content.items():
+        yield key
+        if isinstance(value, dict):
+            yield from _keys(value)
+
+
+def _check_decoder(source: ModelSource, config: Any) -> None:
+    """Raise where transformers would build something else than the described decoder, and say nothing.
+
+    It builds the decoders of BART and Whisper alone, BERT's encoder with a head for causal language modelling, and
+    the first model of a type where no size is stated. Asked before building, which changes the configuration of some.
+    """
+    try:
+        text = config.get_text_config()
+        names = {text.attribute_map.get(name, name) for name in _SIZES} | _SIZES
+    except (AttributeError, ValueError) as error:
+        raise _unreadable(source, str(error)) from error
+    for part in (config, text):
+        # Files of transformers 4 say `is_decoder: false` of decoders too; only types that may be either have the field.
+        encodes = hasattr(type(part), "is_decoder") and not part.is_decoder
+        if encodes or getattr(part, "is_encoder_decoder", False):
+            raise BadInputError(
+                f"a model of type {config.model_type!r} has an encoder, and only decoders are planned.",
+                where=source.name,
+                mend="Name a model that only decodes text.",
+            )
+    if names.isdisjoint(_keys(source.config)):
+        raise BadInputError(
+            f"states none of {', '.join(sorted(_SIZES))} of a model of type {config.model_type!r}.",
+            where=source.name,
+            mend="Is it the whole config.json of the model?",
+        )
 
 
 def _model_class(transformers: Any, config: Any) -> Any:
@@ -103,7 +148,7 @@ def build_on_meta(source: ModelSource, dtype: str, *, trust_remote_code: bool = 
     Raises
     ------
     BadInputError
-        If transformers cannot read the configuration or build the model from it.
+        If transformers cannot read the configuration or build the model from it, or the model has an encoder.
     MissingError
         If torch or transformers is not installed.
 
@@ -112,6 +157,7 @@ def build_on_meta(source: ModelSource, dtype: str, *, trust_remote_code: bool = 
     import torch
 
     config = _config_object(source, trust_remote_code=trust_remote_code)
+    _check_decoder(source, config)
     chosen = _model_class(transformers, config)
     wanted = getattr(torch, dtype)
     try:
@@ -124,5 +170,5 @@ def build_on_meta(source: ModelSource, dtype: str, *, trust_remote_code: bool = 
                     config, dtype=wanted, trust_remote_code=trust_remote_code, attn_implementation="eager"
                 )
     except Exception as error:
-        raise _unreadable(source, str(error)) from error
+        raise _unreadable(source, _reason(error)) from error
     return MetaModel(model, config, transformers.__version__)

@@ -25,10 +25,17 @@ def read_configuration(source: ModelSource, catalog: Catalog, *, trust_remote_co
     Raises
     ------
     BadInputError
-        If its type has a translation, and the configuration does not fit it.
+        If its type is no name, or has a translation that the configuration does not fit.
 
     """
-    model_type = str(source.config.get("model_type"))
+    stated = source.config.get("model_type")
+    if stated is not None and not isinstance(stated, str):
+        raise BadInputError(
+            f"model_type {stated!r} is no name.",
+            where=source.name,
+            mend="The config.json of a Hugging Face model names its type, for example llama.",
+        )
+    model_type = str(stated)
     own_code = trust_remote_code and source.folder is not None and "auto_map" in source.config
     translation = None if own_code else find_translation(source, catalog)
     return Reading(source if translation is None else translated(source, translation), model_type, translation)

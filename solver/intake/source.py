@@ -35,14 +35,34 @@ class ModelSource:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if found.setdefault(key, value) != value:
+            raise ValueError(f"{key!r} stands twice, with different values")
+    return found
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, or gives one key of an object two values, of which readers keep one silently.
+
+    """
+    return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unambiguous)
+
+
 def _read_config(path: Path) -> dict[str, Any]:
     mend = "A model configuration is the config.json of a Hugging Face checkpoint."
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        config = read_json(path)
     except (ValueError, RecursionError) as error:
         raise BadInputError(f"not valid JSON: {error}.", where=str(path), mend=mend) from error
     except OSError as error:
-        raise BadInputError(f"cannot be read: {error.strerror}.", where=str(path)) from error
+        raise BadInputError(f"cannot be read: {error.strerror}.", where=str(path), mend=mend) from error
     if not isinstance(config, dict):
         raise BadInputError("holds no JSON object.", where=str(path), mend=mend)
     return config

@@ -63,7 +63,9 @@ class StoredQuantization:
         try:
             return NameTable(entries, self._catalog.checkpoint_names)
         except ValueError as error:
-            raise BadInputError(f"{error}.", where=self.place) from error
+            raise BadInputError(
+                f"{error}.", where=self.place, mend="Is it a list of module names and patterns?"
+            ) from error
 
     def format_of(self, path: str, kind: RoleKind) -> StoredFormat | None:
         """Return the format in which one layer is stored, or None where it is not quantized.

@@ -1,11 +1,10 @@
 """The four places that may say that a checkpoint is quantized."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from solver.errors import BadInputError
-from solver.intake.source import SIDE_QUANT_CONFIG, ModelSource
+from solver.intake.source import SIDE_QUANT_CONFIG, ModelSource, read_json
 from solver.intake.stored_statements import MLX
 
 _KEYS = ("quantization_config", "quantization")
@@ -16,9 +15,13 @@ def _side_block(source: ModelSource) -> dict[str, Any] | None:
     if path is None or not path.is_file():
         return None
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path)
     except (OSError, ValueError, RecursionError) as error:
-        raise BadInputError(f"not valid JSON: {error}.", where=str(path)) from error
+        raise BadInputError(
+            f"not valid JSON: {error}.",
+            where=str(path),
+            mend="It says how the checkpoint is quantized: take it from where the checkpoint came from.",
+        ) from error
     block = content.get("quantization") if isinstance(content, dict) else None
     return {"quant_method": "modelopt", **block} if isinstance(block, dict) else {}
 

@@ -60,8 +60,15 @@ def _start(translation: Translation, config: Mapping[str, Any]) -> dict[str, Any
     return {**kept, **inner}
 
 
+def _whole(config: Mapping[str, Any], name: str) -> int:
+    value = config.get(name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} is {'missing' if value is None else f'{value!r}, which is no whole number'}")
+    return value
+
+
 def _quotient(name: str, value: int, divisor: int) -> int:
-    quotient, rest = divmod(value, divisor)
+    quotient, rest = divmod(value, divisor) if divisor > 0 else (0, 1)
     if rest:
         raise ValueError(f"{name} {value} is not divisible by {divisor}")
     return quotient
@@ -70,8 +77,8 @@ def _quotient(name: str, value: int, divisor: int) -> int:
 def _derived(rule: str, config: Mapping[str, Any]) -> int:
     product, _, divisor = rule.partition("/")
     factor, _, name = product.rpartition("*")
-    value = int(factor or 1) * int(config[name])
-    return _quotient(name, value, int(config[divisor])) if divisor else value
+    value = int(factor or 1) * _whole(config, name)
+    return _quotient(name, value, _whole(config, divisor)) if divisor else value
 
 
 def _translate(translation: Translation, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,7 +90,7 @@ def _translate(translation: Translation, config: Mapping[str, Any]) -> dict[str,
         if result.get(name) is None:
             result[name] = _derived(rule, result)
     for name, divisor in translation.divide.items():
-        result[name] = _quotient(name, int(result[name]), divisor)
+        result[name] = _quotient(name, _whole(result, name), divisor)
     for path in translation.as_float:
         holder, leaf = _holder(result, path)
         if leaf in holder:
@@ -108,7 +115,7 @@ def translated(source: ModelSource, translation: Translation) -> ModelSource:
     """
     try:
         return replace(source, config=_translate(translation, source.config))
-    except (KeyError, TypeError, ValueError) as error:
+    except (ArithmeticError, KeyError, TypeError, ValueError) as error:
         raise BadInputError(
             f"cannot be read as {translation.reads_as}: {str(error).strip(chr(39))}.",
             where=source.name,
@@ -142,7 +149,7 @@ def uncounted_groups(translation: Translation, config: Mapping[str, Any], blocks
         ParameterGroup(
             part=tensor.part,
             blocks=to_ranges(range(blocks)),
-            elements=blocks * prod(int(config[name]) for name in tensor.shape),
+            elements=blocks * prod(_whole(config, name) for name in tensor.shape),
             tensors=blocks,
         )
         for tensor in translation.uncounted

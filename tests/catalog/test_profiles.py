@@ -144,7 +144,7 @@ class TestNames:
         part = section(catalog, name)
         for path in (PROFILES_DIR / FOLDERS.get(name, name)).glob("*.yaml"):
             entry = part.get(path.stem)
-            key = entry.model_type if name == "templates" else entry.name
+            key = getattr(entry, "name", None) or entry.model_type
             assert canonical(path.stem) == canonical(key), path.name
 
 

@@ -25,9 +25,7 @@ def inventory_of(model: str, analyse: Analyse) -> Inventory:
 
 
 def peak(catalog: Catalog, inventory: Inventory, tokens: int, sequences: int, tp: int = 1) -> ActivationPeak:
-    batching = replace(
-        service(8192, tp=tp), max_num_seqs=sequences, max_num_batched_tokens=max(tokens, sequences)
-    )
+    batching = replace(service(8192, tp=tp), max_num_seqs=sequences, max_num_batched_tokens=max(tokens, sequences))
     return activation_peak(batching, inventory, catalog.roles)
 
 

@@ -13,8 +13,10 @@ from solver.intake.analysis import ModelAnalysis
 from solver.intake.analyze import analyze_source
 from solver.intake.inventory import Inventory
 from solver.intake.source import find_source
+from tests.data.zoo import ZOO, write_checkpoint
 
 Built = Callable[[str], ModelAnalysis]
+Analysed = Callable[[str], ModelAnalysis]
 Inventoried = Callable[[str], Inventory]
 WriteModel = Callable[..., Path]
 
@@ -51,6 +53,17 @@ def inventoried(built: Built) -> Inventoried:
         return found
 
     return inventory
+
+
+@pytest.fixture(scope="session")
+def analysed(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Analysed:
+    """Return the analysis of a published configuration of the zoo, built once in a run."""
+
+    def analyse(name: str) -> ModelAnalysis:
+        folder = write_checkpoint(ZOO[name], tmp_path_factory.mktemp("zoo"))
+        return analyze_source(find_source(str(folder), catalog), catalog)
+
+    return cache(analyse)
 
 
 @pytest.fixture

@@ -62,6 +62,9 @@ class TestElements:
         missing = round(PUBLISHED[name] * 1e9) - inventory.elements_total
         norms_and_biases = missing - predictor_linears(inventory) - router - embeddings
         assert 0 < norms_and_biases < 20 * inventory.hidden_size
+        assert inventory.mtp is not None
+        assert inventory.stored_elements is not None
+        assert round(inventory.stored_elements / 1e9, 6) == PUBLISHED[name]
 
     @pytest.mark.parametrize("name", MODELS)
     def test_are_those_of_the_layers_and_of_the_rest(self, name: str, inventoried: Inventoried) -> None:
@@ -82,7 +85,9 @@ class TestBytes:
         assert inventory.unquantized_bytes == inventory.elements_total * size
         assert (inventory.quantized is not None) == (name in QUANTIZED)
         if inventory.quantized is None:
-            assert inventory.checkpoint_bytes == inventory.unquantized_bytes + inventory.buffer_bytes
+            predictor = inventory.mtp.size_bytes if inventory.mtp else 0
+            assert predictor is not None
+            assert inventory.checkpoint_bytes == inventory.unquantized_bytes + inventory.buffer_bytes + predictor
 
 
 class TestType:

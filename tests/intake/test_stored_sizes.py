@@ -1,17 +1,15 @@
 """Quantized checkpoints are sized as they are stored: equal to what is published of their files."""
 
 from collections.abc import Callable
-from functools import cache
 
 import pytest
 
 from solver.catalog import Catalog
-from solver.intake.analysis import ModelAnalysis
 from solver.intake.analyze import analyze_source
 from solver.intake.inventory import Inventory, LayerFamily
-from solver.intake.source import ModelSource, find_source
-from tests.data.zoo import ZOO, write_checkpoint
-from tests.intake.conftest import Inventoried
+from solver.intake.source import ModelSource
+from tests.data.zoo import ZOO
+from tests.intake.conftest import Analysed, Inventoried
 
 Stored = Callable[[str], Inventory]
 
@@ -36,18 +34,7 @@ WEIGHTS_ONLY = [
 
 
 @pytest.fixture(scope="session")
-def analysed(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ModelAnalysis]:
-    """Return the analysis of a published quantized checkpoint."""
-
-    def analyse(name: str) -> ModelAnalysis:
-        folder = write_checkpoint(ZOO[name], tmp_path_factory.mktemp("stored"))
-        return analyze_source(find_source(str(folder), catalog), catalog)
-
-    return cache(analyse)
-
-
-@pytest.fixture(scope="session")
-def stored(analysed: Callable[[str], ModelAnalysis]) -> Stored:
+def stored(analysed: Analysed) -> Stored:
     """Return the inventory of a published quantized checkpoint."""
 
     def inventory(name: str) -> Inventory:
@@ -105,79 +92,76 @@ class TestElements:
         assert inventory.stored_elements == inventory.elements_total == 8_190_735_360
 
 
+DEEPSEEK_V3 = "deepseek-ai/DeepSeek-V3"
+PREDICTORS = {
+    DEEPSEEK_V3: (True, 1536 + 512),
+    "deepseek-ai/DeepSeek-R1": (True, 1536 + 512),
+    "deepseek-ai/DeepSeek-V3.2": (True, 1536 + 512 + 2 * 128),
+    "nvidia/DeepSeek-V3.2-NVFP4": (True, 1536 + 512 + 2 * 128),
+    "zai-org/GLM-5-FP8": (False, 2048 + 512 + 2 * 128),
+    "nvidia/GLM-5-NVFP4": (False, 2048 + 512 + 2 * 128),
+    "nvidia/Qwen3.5-122B-A10B-NVFP4": (False, 2 * 256),
+}
+"""Checkpoints with a layer for multi-token prediction beside what transformers builds: whether it has an embedding and
+a head of its own, and the elements of the norms inside its attention."""
+
+
 class TestWithAPredictor:
-    """Checkpoints with a layer for multi-token prediction beside what transformers builds."""
+    @pytest.fixture
+    def inventory(self, name: str, stored: Stored) -> Inventory:
+        return stored(name)
 
     @pytest.mark.parametrize(
-        ("name", "own_embeddings", "quantized", "norms"),
-        [
-            ("deepseek-ai/DeepSeek-V3", True, True, 1536 + 512),
-            ("nvidia/DeepSeek-V3.2-NVFP4", True, False, 1536 + 512 + 2 * 128),
-            ("zai-org/GLM-5-FP8", False, True, 2048 + 512 + 2 * 128),
-            ("nvidia/GLM-5-NVFP4", False, False, 2048 + 512 + 2 * 128),
-        ],
+        "name", [DEEPSEEK_V3, "nvidia/DeepSeek-V3.2-NVFP4", "zai-org/GLM-5-FP8", "nvidia/GLM-5-NVFP4"]
     )
-    def test_elements_differ_by_that_layer_alone(
-        self, name: str, own_embeddings: bool, quantized: bool, norms: int, stored: Stored, inventoried: Inventoried
-    ) -> None:
-        published = ZOO[name]["published_elements"] if name in ZOO else 684_531_386_000
-        inventory = stored(name) if name in ZOO else inventoried(name)
-        assert inventory.quantized is not None
-        assert inventory.stored_elements is not None
-        assert inventory.moe is not None
-        hidden = inventory.hidden_size
-        linears = sum(
-            family.layers_per_block
-            * (
-                inventory.quantized.layout(family.stored).counted_elements(family.in_features, family.out_features)
-                if quantized and family.stored
-                else family.weight_elements
-            )
-            for family in predictor_layers(inventory)
-        )
-        router = inventory.moe.experts * (hidden + 1)
-        joined = 2 * hidden**2 + 5 * hidden + norms
-        embeddings = 2 * hidden * inventory.vocab_size if own_embeddings else 0
-        assert published - inventory.stored_elements == linears + router + joined + embeddings
+    def test_elements_are_those_of_the_published_files(self, name: str, inventory: Inventory) -> None:
+        published = ZOO[name]["published_elements"]
+        assert inventory.stored_elements == published
 
-    @pytest.mark.parametrize(
-        ("name", "norms"),
-        [("deepseek-ai/DeepSeek-R1", 1536 + 512), ("deepseek-ai/DeepSeek-V3.2", 1536 + 512 + 2 * 128)],
-    )
-    def test_weights_differ_by_that_layer_alone(self, name: str, norms: int, stored: Stored) -> None:
+    @pytest.mark.parametrize("name", ["deepseek-ai/DeepSeek-R1", "deepseek-ai/DeepSeek-V3.2"])
+    def test_weights_are_those_of_the_published_files(self, name: str, inventory: Inventory) -> None:
         assert ZOO[name]["counts"] == "weights only"
-        inventory = stored(name)
+        assert inventory.mtp is not None
         assert inventory.moe is not None
+        corrections = inventory.buffer_bytes // 4 + inventory.moe.experts
+        assert weights_only(inventory) + corrections + inventory.mtp.elements == ZOO[name]["published_elements"]
+
+    @pytest.mark.parametrize(
+        ("name", "own_embeddings", "norms"), [(name, *facts) for name, facts in PREDICTORS.items()]
+    )
+    def test_it_is_the_last_block_once_more_and_what_joins_two_hidden_states(
+        self, own_embeddings: bool, norms: int, inventory: Inventory
+    ) -> None:
+        assert inventory.moe is not None
+        assert inventory.mtp is not None
         hidden = inventory.hidden_size
         linears = sum(family.weight_elements * family.layers_per_block for family in predictor_layers(inventory))
-        router = inventory.moe.experts * (hidden + 1)
-        predictor = linears + router + 2 * hidden**2 + 5 * hidden + norms + 2 * hidden * inventory.vocab_size
-        corrections = inventory.buffer_bytes // 4
-        assert weights_only(inventory) + corrections + predictor == ZOO[name]["published_elements"]
+        routers = inventory.moe.experts * hidden
+        embeddings = 2 * hidden * inventory.vocab_size if own_embeddings else 0
+        joined = 2 * hidden**2 + 5 * hidden + norms
+        assert inventory.mtp.elements == linears + routers + joined + embeddings
+        assert inventory.mtp.replicated_elements == routers + joined
+        assert inventory.mtp.sharded_elements == embeddings
 
-    def test_bytes_of_deepseek_v3_are_the_published_ones(self, inventoried: Inventoried) -> None:
+    @pytest.mark.parametrize("name", [DEEPSEEK_V3])
+    def test_bytes_of_deepseek_v3_are_the_published_ones(self, inventory: Inventory) -> None:
         # As published by type: BF16 3,918,786,560, F8_E4M3 680,571,043,840, F32 41,555,600 elements.
-        inventory = inventoried("deepseek-ai/DeepSeek-V3")
         assert inventory.quantized is not None
-        assert inventory.checkpoint_bytes is not None
+        assert inventory.mtp is not None
+        assert inventory.checkpoint_bytes == 3_918_786_560 * 2 + 680_571_043_840 + 41_555_600 * 4
         hidden, layout = inventory.hidden_size, inventory.quantized.layout("fp8_block")
         linears = sum(
             family.layers_per_block * layout.size_bytes(family.in_features, family.out_features, 2)
             for family in predictor_layers(inventory)
         )
         in_16_bits = 2 * hidden * inventory.vocab_size + 2 * hidden**2 + 256 * hidden + 5 * hidden + 1536 + 512
-        predictor = linears + 2 * in_16_bits + 4 * 256
-        assert inventory.checkpoint_bytes + predictor == 3_918_786_560 * 2 + 680_571_043_840 + 41_555_600 * 4
+        assert inventory.mtp.size_bytes == linears + 2 * in_16_bits + 4 * 256
 
-    def test_bytes_of_an_nvfp4_checkpoint_are_the_published_ones(self, stored: Stored) -> None:
-        # Its predictor stays in 16 bits: the last block, what joins two hidden states, and its norms.
-        name = "nvidia/Qwen3.5-122B-A10B-NVFP4"
-        inventory = stored(name)
-        assert inventory.checkpoint_bytes is not None
-        hidden = inventory.hidden_size
-        linears = sum(family.weight_elements * family.layers_per_block for family in predictor_layers(inventory))
-        predictor = linears + 2 * hidden**2 + 256 * hidden + 5 * hidden + 2 * 256
-        assert inventory.checkpoint_bytes + 2 * predictor == ZOO[name]["published_bytes"]
+    @pytest.mark.parametrize("name", ["nvidia/Qwen3.5-122B-A10B-NVFP4"])
+    def test_one_that_is_excluded_stays_in_16_bits(self, name: str, inventory: Inventory) -> None:
+        assert inventory.mtp is not None
+        assert inventory.mtp.size_bytes == 2 * inventory.mtp.elements
+        assert inventory.checkpoint_bytes == ZOO[name]["published_bytes"]
 
 
 class TestBytes:
@@ -246,7 +230,7 @@ class TestPlaces:
         ],
     )
     def test_are_named_with_the_method_in_the_analysis(
-        self, name: str, method: str, place: str, kv_cache: str | None, analysed: Callable[[str], ModelAnalysis]
+        self, name: str, method: str, place: str, kv_cache: str | None, analysed: Analysed
     ) -> None:
         analysis = analysed(name)
         assert analysis.inventory is not None
