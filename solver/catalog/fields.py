@@ -1,5 +1,6 @@
 """Names under which Hugging Face configurations keep the facts that a plan needs."""
 
+from functools import reduce
 from typing import Any
 
 from solver.catalog.base import Profile
@@ -20,7 +21,7 @@ class LayerTypes(Profile):
 
 
 class ConfigFields(Profile):
-    """Field names by fact; the first one present in a configuration wins."""
+    """Field names by fact, dotted where they lie in a nested part; the first one present in a configuration wins."""
 
     source: str
     experts: tuple[str, ...]
@@ -34,7 +35,7 @@ class ConfigFields(Profile):
     def first(self, fact: str, config: Any) -> Any:
         """Return the value of the first field of `fact` that `config` has and that is not None."""
         for name in getattr(self, fact):
-            value = getattr(config, name, None)
+            value = reduce(lambda part, field: getattr(part, field, None), name.split("."), config)
             if value is not None:
                 return value
         return None
