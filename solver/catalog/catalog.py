@@ -10,6 +10,7 @@ from solver.catalog.backend import Backend
 from solver.catalog.base import Profile
 from solver.catalog.fields import ConfigFields
 from solver.catalog.hardware import Hardware
+from solver.catalog.kv_scheme import KvScheme
 from solver.catalog.paths import PROFILES_DIR
 from solver.catalog.roles import Roles
 from solver.catalog.scheme import Scheme
@@ -47,6 +48,7 @@ class Catalog:
             )
         self._roots = [PROFILES_DIR] + ([extra] if extra else [])
         self.schemes = Section("scheme", Scheme, self._folders("schemes"))
+        self.kv_schemes = Section("KV scheme", KvScheme, self._folders("kv_schemes"))
         self.algorithms = Section("algorithm", Algorithm, self._folders("algorithms"))
         self.templates = Section("template", Template, self._folders("templates"), key="model_type")
         self.hardware = Section("hardware", Hardware, self._folders("hardware"))

@@ -12,7 +12,7 @@ from solver.catalog.base import Band, Quantity
 from solver.catalog.paths import PROFILES_DIR
 from solver.catalog.section import Section, canonical
 
-SECTIONS = ("schemes", "algorithms", "templates", "hardware", "backends", "sensitivities", "models")
+SECTIONS = ("schemes", "kv_schemes", "algorithms", "templates", "hardware", "backends", "sensitivities", "models")
 FOLDERS = {"sensitivities": "sensitivity"}
 SINGLES = {"roles.yaml", "config_fields.yaml"}
 
