@@ -13,6 +13,7 @@ from solver.catalog.algorithm import Algorithm
 from solver.catalog.backend import Backend
 from solver.catalog.fields import ConfigFields
 from solver.catalog.hardware import Hardware
+from solver.catalog.kv_scheme import KvScheme
 from solver.catalog.paths import SCHEMAS_DIR
 from solver.catalog.roles import Roles
 from solver.catalog.scheme import Scheme
@@ -30,6 +31,7 @@ TYPES: dict[str, Any] = {
     "profiles/backend": Backend,
     "profiles/config_fields": ConfigFields,
     "profiles/hardware": Hardware,
+    "profiles/kv_scheme": KvScheme,
     "profiles/model": ZooModel,
     "profiles/roles": Roles,
     "profiles/scheme": Scheme,
