@@ -16,8 +16,6 @@ from solver.intake.inventory import Inventory, LayerFamily
 from solver.rules.patterns import matches_path
 from solver.rules.service import Service
 
-_TOKENS = (4, 16)
-
 
 class Tensor(NamedTuple):
     """A tensor of a safetensors file."""
@@ -27,18 +25,21 @@ class Tensor(NamedTuple):
     size_bytes: int
 
 
-def export(model: Any, quant_config: Any, folder: Path) -> dict[str, Tensor]:
-    """Quantize a copy of a model with Quark, export it, and return the tensors of the files."""
+def export(model: Any, quant_config: Any, folder: Path, tokens: tuple[int, int] = (4, 16)) -> dict[str, Tensor]:
+    """Quantize a copy of a model with Quark, export it, and return the tensors of the files.
+
+    `tokens` are the sequences that Quark calibrates with, and their length.
+    """
     import torch
     from quark.torch import ModelQuantizer, export_safetensors
 
     torch.manual_seed(0)
-    tokens = torch.randint(3, model.config.get_text_config().vocab_size, _TOKENS)
+    sequences = torch.randint(3, model.config.get_text_config().vocab_size, tokens)
     quantizer = ModelQuantizer(quant_config)
     # Compiling Quark's kernels for each shape takes longer than running them.
     with warnings.catch_warnings(), torch.compiler.set_stance("force_eager"), torch.no_grad():
         warnings.simplefilter("ignore")
-        batches = torch.utils.data.DataLoader(tokens, batch_size=1)
+        batches = torch.utils.data.DataLoader(sequences, batch_size=1)
         frozen = quantizer.freeze(quantizer.quantize_model(copy.deepcopy(model), batches))
         export_safetensors(
             model=frozen,

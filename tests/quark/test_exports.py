@@ -111,6 +111,22 @@ class TestEveryModel:
 
 
 @pytest.mark.slow
+class TestExpertsWithoutTokens:
+    @pytest.mark.parametrize(("name", "wider"), [("fp8", True), ("mxfp4_fp8", True), ("int8", False), ("nvfp4", False)])
+    def test_have_their_scales_in_float32(
+        self, name: str, wider: bool, tiny: Tiny, catalog: Catalog, tmp_path: Path, llm_template: Any
+    ) -> None:
+        small = tiny("qwen3_moe")
+        template = template_of(small.analysis, catalog)
+        tensors = export(small.model, llm_template.get("qwen3_moe").get_config(scheme=name), tmp_path, tokens=(1, 1))
+        # Of four experts in a block, one token reaches two.
+        unreached = 4 * 2 * 3
+        schemes = uniform(small.inventory, SCHEMES[name], template)
+        expected = predicted_bytes(small.inventory, schemes, (), catalog)
+        assert size_of(tensors) - expected == (2 * unreached if wider else 0)
+
+
+@pytest.mark.slow
 class TestSolvedPlans:
     @pytest.mark.parametrize("kv", ["none", "fp8"])
     @pytest.mark.parametrize(
