@@ -1,32 +1,32 @@
-"""Runs benches by name (all by default), prints a table, and fails if a ratio does not hold."""
+"""Runs benches by name (all by default), prints a table, and fails if a row does not hold."""
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-import bench.cold_start  # noqa: F401  registers itself
+import bench.cold_start  # registers itself
+import bench.quark_exports  # noqa: F401  registers itself
 from bench.registry import SPECS, Row
 
 RESULTS = Path(__file__).parent / "results"
 
 
-def table(name: str, rows: list[Row]) -> Table:
+def table(name: str, rows: Sequence[Row]) -> Table:
     """Return the rows of one bench as a table."""
     view = Table(title=f"{name}: {SPECS[name].question}")
-    for column in ("subject", "seconds", "baseline", "seconds", "ratio", "limit"):
+    for column in rows[0].columns:
         view.add_column(column)
     for row in rows:
-        limit = "-" if row.limit is None else f"{row.limit:g}"
-        numbers = (f"{row.seconds:.2f}", row.baseline, f"{row.baseline_seconds:.2f}", f"{row.ratio:.2f}", limit)
-        view.add_row(row.subject, *numbers)
+        view.add_row(*row.cells())
     return view
 
 
 def main(names: list[str]) -> int:
-    """Run benches and return the exit code: 1 if a ratio does not hold, 2 for an unknown name."""
+    """Run benches and return the exit code: 1 if a row does not hold, 2 for an unknown name."""
     console = Console()
     unknown = set(names) - set(SPECS)
     if unknown:
@@ -37,10 +37,7 @@ def main(names: list[str]) -> int:
     for name in names or list(SPECS):
         rows = SPECS[name].run()
         console.print(table(name, rows))
-        document = [
-            {"subject": row.subject, "seconds": row.seconds, "baseline": row.baseline, "ratio": row.ratio}
-            for row in rows
-        ]
+        document = [row.record() for row in rows]
         (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=2) + "\n")
         failed |= not all(row.holds for row in rows)
     return 1 if failed else 0

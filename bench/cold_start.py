@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from bench.registry import Row, Spec, register
+from bench.registry import Spec, Timing, register
 from solver.catalog.paths import PROFILES_DIR
 
 REPEATS = 3
@@ -41,7 +41,7 @@ def solve_command(model: str, budget: str, hardware: str, tp: str) -> list[str]:
     return [program, "--model", model, "--budget", budget, "--hardware", hardware, "--tp", tp, "--json"]
 
 
-def run() -> list[Row]:
+def run() -> list[Timing]:
     """Measure every model that must be plannable, and one from its bare configuration."""
     import json
 
@@ -50,7 +50,7 @@ def run() -> list[Row]:
         imports = best_of([sys.executable, "-c", IMPORTS], folder)
         for model, service in SERVICE.items():
             seconds = best_of(solve_command(model, *service), folder)
-            rows.append(Row(model, seconds, IMPORTS, imports, LIMIT))
+            rows.append(Timing(model, seconds, IMPORTS, imports, LIMIT))
         # From a configuration the model's own class has to be imported too, which is most of the time.
         config = YAML(typ="safe", pure=True).load((PROFILES_DIR / "models" / f"{FROM_CONFIG}.yaml").read_text())[
             "config"
@@ -60,7 +60,7 @@ def run() -> list[Row]:
         with_class = f"{IMPORTS}; transformers.{config['architectures'][0]}"
         class_imports = best_of([sys.executable, "-c", with_class], folder)
         seconds = best_of(solve_command(str(path), "12GB", "mi300x", "1"), folder)
-        rows.append(Row(f"{FROM_CONFIG} from config.json", seconds, with_class, class_imports, LIMIT))
+        rows.append(Timing(f"{FROM_CONFIG} from config.json", seconds, with_class, class_imports, LIMIT))
     return rows
 
 
