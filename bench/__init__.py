@@ -1,1 +1,1 @@
-"""Benchmarks: ratios measured side by side in one run. `python -m bench` runs all of them."""
+"""Benchmarks: what is measured side by side in one run. `python -m bench` runs all of them."""

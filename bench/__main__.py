@@ -9,6 +9,7 @@ from rich.table import Table
 
 import bench.cold_start
 import bench.kv_allocator
+import bench.quark_exports
 import bench.zoo  # noqa: F401  all register themselves
 from bench.registry import SPECS, Row, Skipped
 

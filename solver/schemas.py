@@ -15,6 +15,7 @@ from solver.catalog.caches import CacheFields
 from solver.catalog.checkpoint_names import CheckpointNames
 from solver.catalog.fields import ConfigFields
 from solver.catalog.hardware import Hardware
+from solver.catalog.kv_scheme import KvScheme
 from solver.catalog.mtp import MtpRules
 from solver.catalog.paths import SCHEMAS_DIR
 from solver.catalog.roles import Roles
@@ -37,6 +38,7 @@ TYPES: dict[str, Any] = {
     "profiles/caches": CacheFields,
     "profiles/config_fields": ConfigFields,
     "profiles/hardware": Hardware,
+    "profiles/kv_scheme": KvScheme,
     "profiles/model": ZooModel,
     "profiles/mtp": MtpRules,
     "profiles/roles": Roles,

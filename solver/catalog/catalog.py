@@ -12,6 +12,7 @@ from solver.catalog.caches import CacheFields
 from solver.catalog.checkpoint_names import CheckpointNames
 from solver.catalog.fields import ConfigFields
 from solver.catalog.hardware import Hardware
+from solver.catalog.kv_scheme import KvScheme
 from solver.catalog.mtp import MtpRules
 from solver.catalog.paths import PROFILES_DIR
 from solver.catalog.roles import Roles
@@ -52,6 +53,7 @@ class Catalog:
             )
         self._roots = [PROFILES_DIR] + ([extra] if extra else [])
         self.schemes = Section("scheme", Scheme, self._folders("schemes"))
+        self.kv_schemes = Section("KV scheme", KvScheme, self._folders("kv_schemes"))
         self.algorithms = Section("algorithm", Algorithm, self._folders("algorithms"))
         self.templates = Section("template", Template, self._folders("templates"), key="model_type")
         self.hardware = Section("hardware", Hardware, self._folders("hardware"))

@@ -1,5 +1,6 @@
 """Names under which Hugging Face configurations keep the facts that a plan needs."""
 
+from functools import reduce
 from typing import Any
 
 from solver.catalog.base import Profile
@@ -8,8 +9,9 @@ Names = tuple[str, ...]
 
 
 def first_field(names: Names, config: Any) -> Any:
-    """Return the value of the first of `names` that `config` has and that is not None, or None."""
-    return next((value for name in names if (value := getattr(config, name, None)) is not None), None)
+    """Return the value of the first of `names` (dots lead inside) that `config` has and that is not None, or None."""
+    values = (reduce(lambda part, field: getattr(part, field, None), name.split("."), config) for name in names)
+    return next((value for value in values if value is not None), None)
 
 
 class LayerTypes(Profile):
@@ -27,7 +29,7 @@ class LayerTypes(Profile):
 
 
 class ConfigFields(Profile):
-    """Field names by fact; the first one present in a configuration wins."""
+    """Field names by fact, dotted where they lie in a nested part; the first one present in a configuration wins."""
 
     source: str
     experts: tuple[str, ...]

@@ -134,6 +134,7 @@ class Scheme(Profile):
     not_exportable: str | None = Field(default=None, description="why Quark cannot write it, if it cannot")
     unfit: str | None = Field(default=None, description="why no plan should choose it, if none should")
     in_features_multiple: int = Field(default=1, description="what in_features must be divisible by")
+    elements_multiple: int = Field(default=1, description="what in_features * out_features must be divisible by")
     spoils_as_global: tuple[str, ...] = Field(
         default=(), description="scheme families that lose their weights beside this one as global scheme"
     )
@@ -149,6 +150,12 @@ class Scheme(Profile):
         """Whether a plan may choose this scheme at all."""
         return self.not_exportable is None and self.unfit is None
 
+    def packs(self, in_features: int, out_features: int) -> bool:
+        """Return whether Quark can pack a layer of this shape; else it stops at the whole model."""
+        return in_features % self.in_features_multiple == 0 and (
+            in_features * out_features % self.elements_multiple == 0
+        )
+
     def size_bytes(self, in_features: int, out_features: int, model_dtype_bytes: int) -> int:
-        """Return the bytes that Quark's export writes for one layer of this shape."""
+        """Return the bytes that Quark's export writes for one layer of this shape, its bias left out."""
         return sum(tensor.size_bytes(in_features, out_features, model_dtype_bytes) for tensor in self.storage)

@@ -1,12 +1,15 @@
 """Bytes of weights: of each layer under each scheme, and of everything that stays native."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from solver.catalog.backend import Padding
+from solver.catalog.kv_scheme import KvScheme
 from solver.catalog.roles import Role, Roles
 from solver.catalog.scheme import Scheme
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.intake.stored_layout import StoredLayout
+from solver.rules.patterns import first_match
 from solver.rules.service import Service, served_dtype_bytes, shard_shape
 from solver.units import ceil_div, round_up
 
@@ -101,6 +104,22 @@ def other_bytes(service: Service, inventory: Inventory) -> int:
         wide = group.wide_elements if inventory.dtype_bytes < _WIDE_BYTES else 0
         total += elements * dtype_bytes + wide * (_WIDE_BYTES - dtype_bytes)
     return total
+
+
+def kv_scale_bytes(scheme: KvScheme, kv_patterns: Sequence[str], inventory: Inventory) -> int:
+    """Return the bytes of the scales that a quantized KV cache adds to the weights, the same on every device.
+
+    Quark writes them for each linear that a KV pattern of the template matches, whatever its own scheme is and
+    even where it is excluded.
+    """
+    dtype_bytes = served_dtype_bytes(inventory)
+    return sum(
+        scheme.size_bytes(family.in_features, family.out_features, dtype_bytes) * family.layers_per_block
+        for family in inventory.layers
+        if family.quantizable
+        for block in family.block_indices or (None,)
+        if first_match(kv_patterns, family, block)
+    )
 
 
 def read_share(role: Role, service: Service, inventory: Inventory, tokens: int | None = None) -> Fraction:

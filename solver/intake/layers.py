@@ -70,6 +70,22 @@ def _fused_experts(path: str, module: Any) -> Iterator[FoundLayer]:
             )
 
 
+def _stacked_experts(path: str, module: Any) -> Iterator[FoundLayer]:
+    """Yield what Quark makes of experts whose 2-D parameters lie below each other (dbrx).
+
+    `w1`, `v1` and `w2` are (experts * ffn, hidden) each; `w2` is stored transposed.
+    """
+    width, hidden = module.ffn_hidden_size, module.hidden_size
+    for leaf, inputs, outputs in (("w1", hidden, width), ("v1", hidden, width), ("w2", width, hidden)):
+        yield FoundLayer(
+            path=f"{path}.{{expert}}.{leaf}",
+            in_features=inputs,
+            out_features=outputs,
+            parameters=(f"{path}.{leaf}",),
+            experts=module.moe_num_experts,
+        )
+
+
 def find_layers(model: Any) -> list[FoundLayer]:
     """Return all matrices of a meta model that are or become linear layers, in module order."""
     import torch
@@ -92,6 +108,8 @@ def find_layers(model: Any) -> list[FoundLayer]:
             )
         elif path.rsplit(".", 1)[-1] == "experts":
             found.extend(_fused_experts(path, module))
+        elif hasattr(module, "moe_num_experts") and hasattr(module, "v1"):
+            found.extend(_stacked_experts(path, module))
     return found
 
 

@@ -9,7 +9,7 @@ from solver.catalog import NATIVE, Catalog
 from solver.catalog.roles import Role
 from solver.catalog.scheme import Scheme
 from solver.cost.footprint import footprint
-from solver.cost.weights import dequantized_bytes, layer_bytes, mtp_bytes, other_bytes, read_share
+from solver.cost.weights import dequantized_bytes, kv_scale_bytes, layer_bytes, mtp_bytes, other_bytes, read_share
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Option, Problem, UnitClass, Vector
 from solver.risk.model import RiskModel
@@ -132,12 +132,14 @@ def build_problem(
 ) -> Problem:
     """Return the problem of one row of settings.
 
-    An fp8 KV cache ties all layers that feed it into one unit, which may only have what all of them may.
+    An fp8 KV cache ties all layers that feed it into one unit, which may only have what all of them may, and adds
+    its scales to the weights.
     """
-    units, choices = partition.units, allowed
+    units, choices, scales = partition.units, allowed, 0
+    kv_fp8 = settings.kv_cache_scheme is not None
     if settings.kv_cache_scheme is not None:
         units, choices = _tied_to_cache(partition, allowed, kv_patterns)
-    kv_fp8 = settings.kv_cache_scheme is not None
+        scales = kv_scale_bytes(costs.catalog.kv_schemes.get(settings.kv_cache_scheme), kv_patterns, costs.inventory)
     native = costs.of(partition.native, None, settings)
     kv_risk = costs.risk.kv_risk(costs.service.context) if kv_fp8 else 0.0
     bill = footprint(0, costs.service, costs.inventory, costs.catalog.roles, kv_fp8=kv_fp8)
@@ -147,7 +149,8 @@ def build_problem(
         fixed=(
             native[0]
             + other_bytes(costs.service, costs.inventory)
-            + mtp_bytes(costs.service, costs.catalog.roles, costs.inventory),
+            + mtp_bytes(costs.service, costs.catalog.roles, costs.inventory)
+            + scales,
             round(RISK_STEPS_PER_NAT * kv_risk),
             native[2],
         ),

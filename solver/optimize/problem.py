@@ -45,7 +45,8 @@ class UnitClass:
 class Problem:
     """What to choose under one row of settings.
 
-    The `fixed` vector holds what no choice changes: native layers, embeddings, the KV cache's own risk.
+    The `fixed` vector holds what no choice changes: native layers, embeddings, the KV cache's scales and
+    risk.
     """
 
     settings: Settings

@@ -13,7 +13,7 @@ from solver.cost.footprint import Footprint, footprint
 from solver.cost.limits import largest
 from solver.cost.roofline import Placed, Roofline
 from solver.cost.stages import stage_inventories
-from solver.cost.weights import layer_bytes, mtp_bytes, other_bytes
+from solver.cost.weights import kv_scale_bytes, layer_bytes, mtp_bytes, other_bytes
 from solver.errors import BadInputError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
@@ -102,6 +102,9 @@ class _Stage:
 
     def bill(self, scheme: Scheme | None, service: Service, *, kv_fp8: bool) -> Footprint:
         weights = self.weights_bytes(self.placed(scheme), service)
+        if kv_fp8:
+            kv_scheme = self.context.catalog.kv_schemes.get(KV_FP8)
+            weights += kv_scale_bytes(kv_scheme, self.context.template.kv_layers, self.context.inventory)
         return footprint(weights, service, self.context.inventory, self.context.catalog.roles, kv_fp8=kv_fp8)
 
 

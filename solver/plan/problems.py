@@ -19,7 +19,7 @@ def unquantized(context: Context, choices: Choices, kv_cache_scheme: str | None 
     """Return the problem without a choice: every layer native, the cache as given."""
     members = [*choices.partition.native, *(m for unit in choices.partition.units for m in unit.members)]
     whole = Partition((), tuple(members), ())
-    return build_problem(whole, {}, Settings((), kv_cache_scheme), _costs(context), ())
+    return build_problem(whole, {}, Settings((), kv_cache_scheme), _costs(context), context.template.kv_layers)
 
 
 def fits_unquantized(context: Context, problem: Problem) -> bool:

@@ -76,11 +76,14 @@ def _linear_for_quark(case: Case) -> str | None:
 
 
 def _group_divides(case: Case) -> str | None:
-    multiple = case.scheme.in_features_multiple
-    if case.family.in_features % multiple == 0:
+    scheme, family = case.scheme, case.family
+    if scheme.packs(family.in_features, family.out_features):
         return None
-    found = f"{case.family.name} has {case.family.in_features}"
-    return f"{case.scheme.name} needs in_features divisible by {multiple}; {found}"
+    if family.in_features % scheme.in_features_multiple:
+        found = f"{family.name} has {family.in_features}"
+        return f"{scheme.name} needs in_features divisible by {scheme.in_features_multiple}; {found}"
+    found = f"{family.name} is {family.out_features} x {family.in_features}"
+    return f"{scheme.name} needs a number of weights divisible by {scheme.elements_multiple}; {found}"
 
 
 def _native_only_role(case: Case) -> str | None:

@@ -14,6 +14,7 @@ from solver.catalog.section import Section, canonical
 
 SECTIONS = (
     "schemes",
+    "kv_schemes",
     "algorithms",
     "templates",
     "hardware",

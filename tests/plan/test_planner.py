@@ -21,6 +21,8 @@ from solver.rules.service import Service
 from tests.conftest import REQUIRED_MODELS, Analyse, Solve
 from tests.plan.reading import scheme_of_path
 
+CACHED_ROLES = {"k", "v", "mla_kv_b"}
+
 required = pytest.mark.parametrize("model", REQUIRED_MODELS)
 
 
@@ -83,6 +85,8 @@ class TestRequiredModels:
                         loss += family.layers_per_block * risk.sensitivity(family, block) * noise
             if item.kv_cache_scheme is not None:
                 loss += risk.kv_risk(service.context)
+                # One bfloat16 scale for each layer whose output is cached.
+                size += 2 * sum(family.count for family in inventory.layers if family.role in CACHED_ROLES)
             assert item.footprint is not None
             assert item.risk is not None
             assert item.footprint.weights_bytes == size

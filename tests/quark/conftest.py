@@ -17,7 +17,7 @@ from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
 from solver.plan.document import Answer
 from solver.plan.request import PlanRequest
-from tests.quark.tiny import tiny_config
+from tests.quark.architectures import small_config
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def tiny(quark: Any, catalog: Catalog, tmp_path_factory: pytest.TempPathFactory)
         import torch
         import transformers
 
-        config = tiny_config(name)
+        config = small_config(name)
         folder = tmp_path_factory.mktemp(name)
         config.save_pretrained(folder)
         with warnings.catch_warnings():

@@ -1,8 +1,5 @@
 """The profiles say of AMD Quark what the installed package does."""
 
-import json
-import struct
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +8,6 @@ from solver.catalog import Catalog
 from solver.catalog.paths import PROFILES_DIR
 from solver.catalog.scheme import TensorFormat
 from solver.catalog.section import read_yaml
-from tests.quark.conftest import SolveTiny
-from tests.quark.real import config_of
-from tests.quark.tiny import tiny_config
 
 pytestmark = pytest.mark.usefixtures("quark")
 
@@ -24,8 +18,6 @@ def names_in(section: str, key: str = "name") -> list[str]:
 
 
 SCHEMES = names_in("schemes")
-UNEXPORTABLE = ("bfp16", "mx6", "mx9")
-EXPORTABLE = [name for name in SCHEMES if name not in UNEXPORTABLE]
 TEMPLATES = names_in("templates", "model_type")
 
 
@@ -95,109 +87,3 @@ class TestSchemes:
             activation = catalog.schemes.get(name).activation
             assert activation is not None
             assert activation.dynamic == stated
-
-
-def quantized(config: Any, quant_config: Any, quark: Any) -> Any:
-    """Return a small model with random weights, quantized by Quark."""
-    import torch
-    import transformers
-
-    torch.manual_seed(0)
-    model = getattr(transformers, config.architectures[0])._from_config(config).eval()
-    quark.utils.llm.preprocess_for_quantization(model)
-    text = config.get_text_config()
-    tokens = torch.randint(3, text.vocab_size, (4, 16))
-    quantizer = quark.ModelQuantizer(quant_config)
-    return quantizer.freeze(quantizer.quantize_model(model, torch.utils.data.DataLoader(tokens, batch_size=1)))
-
-
-def exported(model: Any, folder: Path, quark: Any) -> dict[str, int]:
-    """Return the bytes of each tensor that Quark's export writes."""
-    import torch
-
-    with torch.no_grad():
-        quark.export_safetensors(
-            model=model,
-            output_dir=str(folder),
-            custom_mode="quark",
-            weight_format="real_quantized",
-            pack_method="reorder",
-        )
-    sizes: dict[str, int] = {}
-    for path in folder.glob("*.safetensors"):
-        content = path.read_bytes()
-        (length,) = struct.unpack("<Q", content[:8])
-        header = json.loads(content[8 : 8 + length])
-        for name, tensor in header.items():
-            if name != "__metadata__":
-                first, last = tensor["data_offsets"]
-                sizes[name] = last - first
-    return sizes
-
-
-def shapes_of(config: Any) -> dict[str, tuple[int, int]]:
-    """Return the linears of a small model that its template does not exclude, as (in_features, out_features)."""
-    import torch
-    import transformers
-
-    with torch.device("meta"):
-        model = getattr(transformers, config.architectures[0])._from_config(config)
-    return {
-        path: (module.in_features, module.out_features)
-        for path, module in model.named_modules()
-        if isinstance(module, torch.nn.Linear) and path != "lm_head"
-    }
-
-
-def bytes_of(path: str, sizes: dict[str, int]) -> int:
-    """Return the bytes of the tensors that belong to one module."""
-    return sum(size for name, size in sizes.items() if name.rpartition(".")[0] == path)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-class TestExportedBytes:
-    # 128 and 256 divide by every group, 144 and 272 by none beyond 16: then last groups are short, or Quark refuses.
-    @pytest.mark.parametrize("widths", [(128, 256), (144, 272)], ids=str)
-    @pytest.mark.parametrize("name", EXPORTABLE)
-    def test_of_every_layer_are_those_of_the_scheme(
-        self, name: str, widths: tuple[int, int], catalog: Catalog, tmp_path: Path, quark: Any
-    ) -> None:
-        scheme = catalog.schemes.get(name)
-        hidden, intermediate = widths
-        config = tiny_config("llama", num_hidden_layers=1, hidden_size=hidden, intermediate_size=intermediate)
-        quant_config = quark.LLMTemplate.get("llama").get_config(scheme=name)
-        if hidden % scheme.in_features_multiple:
-            with pytest.raises(ValueError, match="not divisible"):
-                quantized(config, quant_config, quark)
-            return
-        shapes = shapes_of(config)
-        sizes = exported(quantized(config, quant_config, quark), tmp_path, quark)
-        assert {path: bytes_of(path, sizes) for path in shapes} == {
-            path: scheme.size_bytes(*shape, 2) for path, shape in shapes.items()
-        }
-
-    @pytest.mark.parametrize("name", UNEXPORTABLE)
-    def test_are_none_where_the_profile_says_so(self, name: str, catalog: Catalog, tmp_path: Path, quark: Any) -> None:
-        quant_config = quark.LLMTemplate.get("llama").get_config(scheme=name)
-        model = quantized(tiny_config("llama", num_hidden_layers=1), quant_config, quark)
-        assert catalog.schemes.get(name).not_exportable
-        with pytest.raises((AssertionError, ValueError)):
-            exported(model, tmp_path, quark)
-
-    @pytest.mark.parametrize("kv", ["none", "fp8"])
-    @pytest.mark.parametrize(
-        "name", ["llama", "qwen3", "gemma3_text", "gemma3", "phi3", "mixtral", "qwen3_moe", "gpt_oss", "deepseek_v3"]
-    )
-    def test_of_a_whole_model_are_those_of_the_plan(
-        self, name: str, kv: str, solve_tiny: SolveTiny, tmp_path: Path, quark: Any
-    ) -> None:
-        answer = solve_tiny(name, share=0.1, backend="none", algorithms=(), kv_cache_scheme=kv)
-        plan = max(answer.alternatives, key=lambda item: len(item.scheme_shares))
-        assert plan.footprint is not None
-        model = quantized(tiny_config(name), config_of(plan, name), quark)
-        sizes = exported(model, tmp_path, quark)
-        # A scale for each layer that feeds an fp8 cache is all that the cache adds to a checkpoint.
-        scales = sum(size for tensor, size in sizes.items() if tensor.endswith(".output_scale"))
-        assert sum(sizes.values()) - scales == plan.footprint.weights_bytes
-        assert bool(scales) == (kv == "fp8")

@@ -96,6 +96,13 @@ class TestGroupDivides:
     def test_groups_of_128(self, case: MakeCase, inputs: int, divides: bool) -> None:
         assert ("group-divides-in-features" not in broken(case("int4_wo_128", inputs=inputs))) is divides
 
+    @pytest.mark.parametrize(("inputs", "outputs", "packs"), [(36, 8, True), (36, 5, False), (80, 18, True)])
+    def test_six_bits_are_packed_32_weights_at_a_time(
+        self, case: MakeCase, inputs: int, outputs: int, packs: bool
+    ) -> None:
+        found = broken(case("mxfp6_e2m3", inputs=inputs, outputs=outputs))
+        assert ("group-divides-in-features" not in found) is packs
+
     def test_does_not_apply_to_schemes_without_groups(self, case: MakeCase) -> None:
         assert "group-divides-in-features" not in broken(case("int8", inputs=4099))
 
