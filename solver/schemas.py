@@ -18,6 +18,7 @@ from solver.catalog.roles import Roles
 from solver.catalog.scheme import Scheme
 from solver.catalog.sensitivity import Sensitivity
 from solver.catalog.template import Template
+from solver.catalog.tensors import StoredTensors
 from solver.catalog.zoo import ZooModel
 from solver.intake.analysis import ModelAnalysis
 from solver.plan.document import Answer, ErrorAnswer, QuantPlan
@@ -34,6 +35,7 @@ TYPES: dict[str, Any] = {
     "profiles/roles": Roles,
     "profiles/scheme": Scheme,
     "profiles/sensitivity": Sensitivity,
+    "profiles/stored_tensors": StoredTensors,
     "profiles/template": Template,
 }
 """What each schema describes, by its path below `schemas/`."""

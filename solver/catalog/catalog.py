@@ -16,6 +16,7 @@ from solver.catalog.scheme import Scheme
 from solver.catalog.section import Section, read_yaml, validated
 from solver.catalog.sensitivity import Sensitivity
 from solver.catalog.template import Template
+from solver.catalog.tensors import StoredTensors
 from solver.catalog.zoo import ZooModel
 from solver.errors import BadInputError
 
@@ -75,6 +76,11 @@ class Catalog:
     def config_fields(self) -> ConfigFields:
         """Field names of configurations; a user's `config_fields.yaml` replaces the bundled one."""
         return self._single(ConfigFields, "config_fields.yaml")
+
+    @cached_property
+    def stored_tensors(self) -> StoredTensors:
+        """What checkpoints hold beside parameters; a user's `stored_tensors.yaml` replaces the bundled one."""
+        return self._single(StoredTensors, "stored_tensors.yaml")
 
     @cached_property
     def fingerprint(self) -> str:

@@ -9,13 +9,15 @@ from solver.cli.options import ProfilesOption, RevisionOption, TrustOption
 
 
 def analyze(
-    model: Annotated[str, typer.Argument(help="A config.json, a checkpoint's folder, a bundled model or a hub id.")],
+    model: Annotated[
+        str, typer.Argument(help="A checkpoint's folder, a config.json, a GGUF file, a bundled model or a hub id.")
+    ],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write; by default stdout.")] = None,
     revision: RevisionOption = None,
     trust_remote_code: TrustOption = False,
     profiles: ProfilesOption = None,
 ) -> None:
-    """Write model_analysis.json: what a model is made of, from its configuration alone."""
+    """Write model_analysis.json: what a model is made of, by its configuration and its checkpoint's headers."""
     from solver import api
     from solver.catalog import Catalog
     from solver.plan.files import to_json, write_atomic
@@ -23,11 +25,12 @@ def analyze(
     from solver.report.console import messages
 
     console = messages()
-    with console.status(f"building {model} on torch's meta device"):
+    with console.status(f"analysing {model}"):
         analysis = api.analyze(model, catalog=Catalog(profiles), revision=revision, trust_remote_code=trust_remote_code)
     text = to_json(analysis.document())
     if output is None:
         typer.echo(text, nl=False)
+        console.print(summary(analysis))
         return
     write_atomic(output, text)
     console.print(summary(analysis))

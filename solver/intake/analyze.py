@@ -5,6 +5,8 @@ from solver.catalog.template import Template
 from solver.errors import BadInputError
 from solver.intake.analysis import AnalyzedModel, ModelAnalysis, QuantizationTargets, Risk
 from solver.intake.caches import block_config, cache_groups
+from solver.intake.checkpoint import checkpoint_of, checkpoint_risks, translated, weight_type, with_checkpoint
+from solver.intake.headers_only import analyze_headers
 from solver.intake.inventory import DTYPE_BYTES, Inventory, LayerFamily, MixtureOfExperts
 from solver.intake.layers import find_convolutions, find_layers, other_parameters, saved_buffer_bytes, to_families
 from solver.intake.meta import MetaModel, build_on_meta
@@ -143,7 +145,10 @@ def _risks(
 
 
 def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: bool = False) -> ModelAnalysis:
-    """Return the analysis of a model, built on torch's meta device from its configuration alone.
+    """Return the analysis of a model, built on torch's meta device from its configuration.
+
+    Headers of the checkpoint, where they are at hand, say what is stored; for an architecture that transformers has
+    no class for they say everything.
 
     Raises
     ------
@@ -151,12 +156,19 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
         If the configuration cannot be read, or describes no decoder with linear layers.
 
     """
-    stated = _dtype(source)
-    dtype = stated or ASSUMED_DTYPE
-    meta = build_on_meta(source, dtype, trust_remote_code=trust_remote_code)
+    source = translated(source)
+    checkpoint = checkpoint_of(source)
+    dtype, notes = weight_type(_dtype(source), ASSUMED_DTYPE, checkpoint)
+    try:
+        meta = build_on_meta(source, dtype, trust_remote_code=trust_remote_code)
+    except BadInputError as error:
+        if checkpoint is None or not checkpoint.has_shapes:
+            raise
+        return analyze_headers(source, checkpoint, dtype, catalog, reason=error, assumptions=notes)
     try:
         _check_consistency(meta, catalog)
         inventory, missing = _inventory(meta, dtype, catalog)
+        inventory = with_checkpoint(inventory, checkpoint, meta, catalog)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
         raise BadInputError(f"describes no decoder that can be analysed: {reason}.", where=source.name) from error
@@ -178,8 +190,8 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
             exclude_defaults=template.exclude_layers if template else ("lm_head",),
             has_non_linear_experts=any(family.experts for family in inventory.layers),
         ),
-        risks=tuple(_risks(source, inventory, template, meta, catalog)),
+        risks=(*checkpoint_risks(source), *_risks(source, inventory, template, meta, catalog)),
         inventory=inventory,
         missing=tuple(missing),
-        assumptions=() if stated else (f"checkpoint type {dtype}: the configuration names none",),
+        assumptions=notes,
     )

@@ -138,12 +138,26 @@ class MixtureOfExperts(Record):
     shared_experts: int = 0
 
 
+class Difference(Record):
+    """Why the checkpoint holds more or less than transformers builds of it: stored minus built.
+
+    Elements and bytes are None where they cannot be known: an index alone names tensors without their shapes.
+    """
+
+    cause: str
+    meaning: str
+    elements: int | None
+    bytes: int | None
+    tensors: int = Field(gt=0)
+    names: tuple[str, ...] = Field(description="some of the tensors")
+
+
 class Inventory(Record):
     """All parameters and caches of a model, as they are before quantizing."""
 
     dtype: DtypeName
     elements_total: int = Field(gt=0)
-    checkpoint_bytes: int = Field(gt=0)
+    checkpoint_bytes: int = Field(gt=0, description="as stored, or by the configuration where no headers were read")
     hidden_size: int = Field(gt=0)
     vocab_size: int = Field(gt=0)
     blocks: int = Field(gt=0)
@@ -156,6 +170,13 @@ class Inventory(Record):
     buffer_bytes: int = Field(default=0, ge=0, description="bytes of buffers that are saved with the parameters")
     convolutions: tuple[str, ...] = Field(
         default=(), description="module paths of 2-D convolutions, which Quark quantizes unless they are excluded"
+    )
+
+    stored_elements: int | None = Field(
+        default=None, description="elements of the checkpoint's tensors, where its headers were read"
+    )
+    differences: tuple[Difference, ...] = Field(
+        default=(), description="of the checkpoint to the parameters above, stored minus built, complete"
     )
 
     @property

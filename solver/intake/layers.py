@@ -10,6 +10,7 @@ from solver.catalog.roles import Roles
 from solver.intake.inventory import LayerFamily, ParameterGroup, to_ranges
 
 _INDEX = re.compile(r"(?<=\.)\d+(?=\.|$)")
+_EXPERT = re.compile(r"(?<=experts\.)\d+(?=\.|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,19 @@ def family_name(path: str) -> tuple[str, int | None]:
     if match is None:
         return path, None
     return f"{path[: match.start()]}{{block}}{path[match.end() :]}", int(match.group())
+
+
+def expert_family(path: str) -> tuple[str, int | None]:
+    """Return a path with `{expert}` for the index of an expert, and that index, or the path and None."""
+    match = _EXPERT.search(path)
+    if match is None:
+        return path, None
+    return f"{path[: match.start()]}{{expert}}{path[match.end() :]}", int(match.group())
+
+
+def generic_name(path: str) -> str:
+    """Return a path with placeholders for its expert and its block, as families are named."""
+    return family_name(expert_family(path)[0])[0]
 
 
 def _fused_experts(path: str, module: Any) -> Iterator[FoundLayer]:
@@ -126,7 +140,8 @@ def to_families(found: list[FoundLayer], roles: Roles) -> tuple[LayerFamily, ...
     return tuple(family.model_copy(update={"blocks": to_ranges(indices)}) for family, indices in blocks.items())
 
 
-def _part_of(name: str, roles: Roles) -> str:
+def part_of(name: str, roles: Roles) -> str:
+    """Return the part of the model that a parameter outside the layers belongs to."""
     kind = roles.of(name.rsplit(".", 1)[0]).kind
     leaf = name.rsplit(".", 1)[-1]
     if kind == "vision":
@@ -155,7 +170,7 @@ def other_parameters(model: Any, found: list[FoundLayer], roles: Roles) -> tuple
     wide: dict[str, int] = defaultdict(int)
     for name, parameter in model.named_parameters():
         if name not in in_layers:
-            part = _part_of(name, roles)
+            part = part_of(name, roles)
             elements[part] += parameter.numel()
             tensors[part] += 1
             wide[part] += parameter.numel() if parameter.dtype is torch.float32 else 0
