@@ -76,14 +76,17 @@ def _caches(config: SimpleNamespace, blocks: int, catalog: Catalog) -> tuple[tup
         return (), [f"geometry of the KV cache (taken as none): {reason}"]
 
 
-def _moe(layers: Sequence[LayerFamily], config: SimpleNamespace, catalog: Catalog) -> MixtureOfExperts | None:
+def _moe(
+    layers: Sequence[LayerFamily], config: SimpleNamespace, catalog: Catalog
+) -> tuple[MixtureOfExperts | None, list[str]]:
     experts = max((family.experts for family in layers), default=0)
     if not experts:
-        return None
+        return None, []
     routed = catalog.config_fields.first("experts_per_token", config)
     known = isinstance(routed, int) and 0 < routed <= experts
     shared = any(family.role.startswith("shared_") for family in layers)
-    return MixtureOfExperts(experts=experts, experts_per_token=routed if known else experts, shared_experts=int(shared))
+    moe = MixtureOfExperts(experts=experts, experts_per_token=routed if known else experts, shared_experts=int(shared))
+    return moe, [] if known else ["number of experts that a token is routed to (taken as all)"]
 
 
 def inventory_from_headers(
@@ -119,9 +122,7 @@ def inventory_from_headers(
     elements = checkpoint.elements - sum(tally.elements or 0 for tally in found.tallies.values())
     _note_types(found, DTYPE_BYTES[dtype])
     context = catalog.config_fields.first("context", raw)
-    moe = _moe(layers, raw, catalog)
-    if moe is not None and moe.experts_per_token == moe.experts:
-        missing.append("experts that a token is routed to (taken as all)")
+    moe, unrouted = _moe(layers, raw, catalog)
     inventory = Inventory.model_validate(
         {
             "dtype": dtype,
@@ -140,7 +141,7 @@ def inventory_from_headers(
             "differences": to_differences(found.tallies, catalog.stored_tensors),
         }
     )
-    return inventory, missing
+    return inventory, [*missing, *unrouted]
 
 
 _MEND = "Name the folder of a language model, or add its config.json for a type that transformers knows."

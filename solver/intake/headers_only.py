@@ -5,6 +5,7 @@ from solver.errors import BadInputError
 from solver.intake.analysis import AnalyzedModel, ModelAnalysis, QuantizationTargets, Risk
 from solver.intake.from_headers import inventory_from_headers
 from solver.intake.inventory import Inventory
+from solver.intake.meta import knows_type
 from solver.intake.source import ModelSource
 from solver.intake.tensors import Checkpoint
 
@@ -14,6 +15,12 @@ UNKNOWN_TYPE = "unknown"
 def _name(source: ModelSource) -> str:
     stated = source.config.get("model_type")
     return stated if isinstance(stated, str) and stated else UNKNOWN_TYPE
+
+
+def _why(name: str, reason: BadInputError) -> str:
+    if name == UNKNOWN_TYPE:
+        return "no configuration names a model type"
+    return reason.what.rstrip(".") if knows_type(name) else f"transformers has no class for model type {name!r}"
 
 
 def _risks(name: str, inventory: Inventory, *, templated: bool) -> list[Risk]:
@@ -79,7 +86,6 @@ def analyze_headers(
     name = _name(source)
     inventory, missing = inventory_from_headers(source.config, checkpoint, dtype, catalog, where=source.name)
     template = catalog.templates.find(name)
-    said = f"no class for model type {name!r}" if name != UNKNOWN_TYPE else "no model type to go by"
     return ModelAnalysis(
         analysis_status="partial" if missing else "complete",
         model=AnalyzedModel(
@@ -96,5 +102,5 @@ def analyze_headers(
         risks=tuple(_risks(name, inventory, templated=template is not None)),
         inventory=inventory,
         missing=tuple(missing),
-        assumptions=(f"read from the checkpoint's headers: transformers has {said} ({reason.what})", *assumptions),
+        assumptions=(f"read from the checkpoint's headers: {_why(name, reason)}", *assumptions),
     )

@@ -83,6 +83,13 @@ def _quiet_transformers() -> Any:
     return transformers
 
 
+def knows_type(model_type: object) -> bool:
+    """Return whether transformers has a class for a model type."""
+    from transformers import CONFIG_MAPPING
+
+    return isinstance(model_type, str) and model_type in CONFIG_MAPPING
+
+
 def _config_object(source: ModelSource, *, trust_remote_code: bool) -> Any:
     transformers = _quiet_transformers()
     content = {key: value for key, value in source.config.items() if key not in _NOT_FOR_META}

@@ -43,6 +43,7 @@ class SortedTensors:
         # Experts by the thousand have the same names but for their numbers.
         self._kind_of = cache(lambda path: self.roles.of(path).kind)
         self._cause_of = cache(catalog.stored_tensors.cause_of)
+        self.experts = catalog.config_fields.first("experts", config)
         self.tallies: dict[str, Tally] = defaultdict(Tally)
         self.matrices: list[StoredTensor] = []
         self.fused: list[StoredTensor] = []
@@ -69,18 +70,27 @@ class SortedTensors:
         return cause is not None
 
     def _sort(self, tensor: StoredTensor) -> None:
-        rank, kind = len(tensor.shape or ()), self._kind(tensor)
-        weight = tensor.name.endswith(".weight") and tensor.dtype in _FLOATS
-        like_embedding = (
-            self.embedding is not None
-            and rank == 2
-            and kind == "other"
-            and family_name(tensor.name)[1] is None
-            and (tensor.shape or ())[0] == (self.embedding.shape or ())[0]
-        )
-        if weight and rank == 2 and kind != "embedding" and not like_embedding and "norm" not in tensor.name.lower():
+        if tensor.dtype in _FLOATS and self._is_matrix(tensor):
             self.matrices.append(tensor)
-        elif rank == 3 and "experts" in tensor.name and tensor.dtype in _FLOATS:
+        elif tensor.dtype in _FLOATS and self._is_stack(tensor):
             self.fused.append(tensor)
         else:
             self.others.append(tensor)
+
+    def _is_matrix(self, tensor: StoredTensor) -> bool:
+        """Return whether a tensor is taken for the weight of a linear layer; tables of embeddings are none."""
+        path = tensor.name.removesuffix(".weight").lower()
+        if path == tensor.name.lower() or len(tensor.shape or ()) != 2 or self._kind(tensor) == "embedding":
+            return False
+        if "norm" in path or "embed" in path.rpartition(".")[2]:
+            return False
+        vocabulary = (self.embedding.shape or (0,))[0] if self.embedding is not None else 0
+        like_embedding = family_name(path)[1] is None and (tensor.shape or (0,))[0] == vocabulary
+        return self._kind(tensor) == "head" or not like_embedding
+
+    def _is_stack(self, tensor: StoredTensor) -> bool:
+        """Return whether a tensor holds one matrix for each expert of a block."""
+        if len(tensor.shape or ()) != 3 or family_name(tensor.name)[1] is None:
+            return False
+        experts, rows, columns = tensor.shape or (0, 0, 0)
+        return "experts" in tensor.name or (experts == self.experts and min(rows, columns) > 1)
