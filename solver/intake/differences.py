@@ -83,13 +83,12 @@ class _Comparison:
     def _cause(self, name: str, target: str) -> str | None:
         if target in self.built.buffers:
             return "buffers"
-        named = self._cause_of(generic_name(name))
-        if named is not None:
-            return named
         if self._kind_of(generic_name(name).rpartition(".")[0]) == "vision":
             return "vision part"
         block = family_name(name)[1]
-        return "multi-token-prediction layers" if block is not None and block >= self.built.blocks else None
+        if block is not None and block >= self.built.blocks:
+            return "multi-token-prediction layers"
+        return self._cause_of(generic_name(name))
 
     def compare(self) -> None:
         """Tally the parameters: how they are stored, or that they are not."""

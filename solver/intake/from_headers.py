@@ -53,6 +53,17 @@ def _layers(found: SortedTensors, hidden: int, biases: set[str]) -> list[FoundLa
     return list(layers.values())
 
 
+def _with_head(
+    layers: tuple[LayerFamily, ...], head: StoredTensor | None, shape: tuple[int, int], roles: Roles
+) -> tuple[LayerFamily, ...]:
+    """Return the layers with the head in its role, whatever it is called; one that is not stored is tied."""
+    if head is None:
+        vocabulary, hidden = shape
+        return (*layers, *to_families([FoundLayer("lm_head", hidden, vocabulary, (), tied=True)], roles))
+    name = head.name.removesuffix(".weight")
+    return tuple(family.model_copy(update={"role": "lm_head"}) if family.name == name else family for family in layers)
+
+
 def _groups(tensors: Sequence[StoredTensor], roles: Roles) -> tuple[ParameterGroup, ...]:
     elements: dict[str, int] = defaultdict(int)
     counts: dict[str, int] = defaultdict(int)
@@ -66,11 +77,14 @@ def _groups(tensors: Sequence[StoredTensor], roles: Roles) -> tuple[ParameterGro
     )
 
 
-def _caches(config: SimpleNamespace, blocks: int, catalog: Catalog) -> tuple[tuple[CacheGroup, ...], list[str]]:
+def _caches(
+    config: SimpleNamespace, blocks: int, hidden: int, catalog: Catalog
+) -> tuple[tuple[CacheGroup, ...], list[str]]:
     if count_of(config, "num_attention_heads") is None and not getattr(config, "kv_lora_rank", None):
         return (), ["geometry of the KV cache (taken as none): the configuration names no attention heads"]
     try:
-        return cache_groups(SimpleNamespace(**{**vars(config), "num_hidden_layers": blocks}), catalog.config_fields)
+        known = SimpleNamespace(**{**vars(config), "num_hidden_layers": blocks, "hidden_size": hidden})
+        return cache_groups(known, catalog.config_fields)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         return (), [f"geometry of the KV cache (taken as none): {reason}"]
@@ -114,11 +128,9 @@ def inventory_from_headers(
     indices = {block for family in layers if _is_text(family, catalog.roles) for block in family.block_indices}
     if not indices:
         raise BadInputError("has no matrix in numbered blocks.", where=where, mend=_MEND)
-    tied = not any(family.role == "lm_head" for family in layers)
-    if tied:
-        head = FoundLayer("lm_head", hidden, vocabulary, (), tied=True)
-        layers = (*layers, *to_families([head], catalog.roles))
-    caches, missing = _caches(raw, len(indices), catalog)
+    tied = found.head is None
+    layers = _with_head(layers, found.head, (vocabulary, hidden), catalog.roles)
+    caches, missing = _caches(raw, len(indices), hidden, catalog)
     elements = checkpoint.elements - sum(tally.elements or 0 for tally in found.tallies.values())
     _note_types(found, DTYPE_BYTES[dtype])
     context = catalog.config_fields.first("context", raw)

@@ -37,6 +37,16 @@ def _risks(name: str, inventory: Inventory, *, templated: bool) -> list[Risk]:
             recovery_hint="compare the layers of the analysis with those of the model's code",
         ),
     ]
+    unknown = [family.name for family in inventory.layers if family.role == "other"]
+    if unknown:
+        risks.append(
+            Risk(
+                severity="medium",
+                message=f"nothing is known of what {', '.join(unknown[:4])}{' ...' if unknown[4:] else ''} do: "
+                "they stay native",
+                recovery_hint="give them a role in a roles.yaml of your own (--profiles)",
+            )
+        )
     if not templated:
         risks.append(
             Risk(

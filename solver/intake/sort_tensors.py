@@ -17,10 +17,8 @@ _PREDICTOR = "multi-token-prediction layers"
 
 def raw_config(config: dict[str, Any], catalog: Catalog) -> SimpleNamespace:
     """Return the language model's part of a configuration as attributes, its fields under their common names."""
-    part = config
-    for key in ("text_config", "language_config", "llm_config"):
-        if isinstance(config.get(key), dict):
-            part = config[key]
+    nested = (config.get(key) for key in ("text_config", "language_config", "llm_config"))
+    part = next((value for value in nested if isinstance(value, dict)), config)
     fields = {key: value for key, value in part.items() if isinstance(key, str)}
     for common, others in catalog.config_fields.aliases.items():
         found = next((fields[other] for other in others if fields.get(other) is not None), None)
@@ -51,17 +49,25 @@ class SortedTensors:
         known = [tensor for tensor in checkpoint.tensors if not self._leave_out(tensor, config)]
         embeddings = [tensor for tensor in known if self._kind(tensor) == "embedding" and len(tensor.shape or ()) == 2]
         self.embedding = max(embeddings, key=lambda tensor: (tensor.elements or 0, tensor.name), default=None)
+        heads = [tensor for tensor in known if self._kind(tensor) == "head" and tensor.name.endswith(".weight")]
+        # A head by a name of its own is told by its shape.
+        heads = heads or [tensor for tensor in known if self._like_embedding(tensor) and tensor is not self.embedding]
+        self.head = heads[0] if len(heads) == 1 else None
         for tensor in known:
             self._sort(tensor)
 
     def _kind(self, tensor: StoredTensor) -> str:
         return self._kind_of(generic_name(tensor.name.rpartition(".")[0]))
 
+    def _like_embedding(self, tensor: StoredTensor) -> bool:
+        """Return whether a tensor outside the blocks has the embedding's shape."""
+        shape = self.embedding.shape if self.embedding is not None else None
+        return family_name(tensor.name)[1] is None and tensor.shape == shape
+
     def _leave_out(self, tensor: StoredTensor, config: SimpleNamespace) -> bool:
-        cause = self._cause_of(generic_name(tensor.name))
         block, blocks = family_name(tensor.name)[1], count_of(config, "num_hidden_layers")
-        if cause is None and block is not None and blocks is not None and block >= blocks:
-            cause = None if self._kind(tensor) == "vision" else _PREDICTOR
+        beyond = block is not None and blocks is not None and block >= blocks and self._kind(tensor) != "vision"
+        cause = _PREDICTOR if beyond else self._cause_of(generic_name(tensor.name))
         tied = getattr(config, "tie_word_embeddings", None) is True and self._kind(tensor) == "head"
         if tied and tensor.name.endswith(".weight"):
             cause = _TIED
@@ -84,9 +90,7 @@ class SortedTensors:
             return False
         if "norm" in path or "embed" in path.rpartition(".")[2]:
             return False
-        vocabulary = (self.embedding.shape or (0,))[0] if self.embedding is not None else 0
-        like_embedding = family_name(path)[1] is None and (tensor.shape or (0,))[0] == vocabulary
-        return self._kind(tensor) == "head" or not like_embedding
+        return not self._like_embedding(tensor) or self._kind(tensor) == "head" or tensor is self.head
 
     def _is_stack(self, tensor: StoredTensor) -> bool:
         """Return whether a tensor holds one matrix for each expert of a block."""
