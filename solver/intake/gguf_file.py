@@ -113,7 +113,7 @@ def _read_part(path: Path) -> tuple[dict[str, Any], list[StoredTensor]]:
             tensors.append(StoredTensor(tensor.name, tensor.tensor_type.name, shape, count // items * size))
     except OSError as error:
         raise BadInputError(f"cannot be read: {error.strerror or error}.", where=str(path)) from error
-    except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
+    except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise BadInputError(f"is no complete GGUF file: {reason}.", where=str(path), mend=_MEND) from error
     return facts, tensors
@@ -171,7 +171,8 @@ def only_gguf(folder: Path) -> Path | None:
         If there are several.
 
     """
-    found = sorted(folder.glob(f"*{SUFFIX}"))
+    # Projectors of images lie beside a model, by this prefix.
+    found = [path for path in sorted(folder.glob(f"*{SUFFIX}")) if not path.name.startswith("mmproj")]
     models = [path for path in found if (match := _PART.search(path.name)) is None or int(match[1]) == 1]
     if len(models) > 1:
         names = ", ".join(path.name for path in models[:5])
