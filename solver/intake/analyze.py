@@ -156,13 +156,13 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
         If the configuration cannot be read, or describes no decoder with linear layers.
 
     """
-    source = translated(source)
+    source = translated(source, catalog)
     checkpoint = checkpoint_of(source)
     dtype, notes = weight_type(_dtype(source), ASSUMED_DTYPE, checkpoint)
     try:
         meta = build_on_meta(source, dtype, trust_remote_code=trust_remote_code)
     except BadInputError as error:
-        if checkpoint is None or not checkpoint.has_shapes:
+        if checkpoint is None or not checkpoint.has_shapes or checkpoint.gguf_architecture is not None:
             raise
         return analyze_headers(source, checkpoint, dtype, catalog, reason=error, assumptions=notes)
     try:
@@ -190,7 +190,7 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
             exclude_defaults=template.exclude_layers if template else ("lm_head",),
             has_non_linear_experts=any(family.experts for family in inventory.layers),
         ),
-        risks=(*checkpoint_risks(source), *_risks(source, inventory, template, meta, catalog)),
+        risks=(*checkpoint_risks(source, inventory), *_risks(source, inventory, template, meta, catalog)),
         inventory=inventory,
         missing=tuple(missing),
         assumptions=notes,

@@ -7,11 +7,15 @@ from typing import Any
 from solver.catalog import Catalog
 from solver.intake.analysis import Risk
 from solver.intake.differences import BuiltModel, find_differences
+from solver.intake.gguf_file import GgufFile
 from solver.intake.headers import read_headers
 from solver.intake.inventory import Inventory
-from solver.intake.meta import MetaModel, gguf_config
+from solver.intake.loading import gguf_config, gguf_names, loaded_as
+from solver.intake.meta import MetaModel
 from solver.intake.source import ModelSource
 from solver.intake.tensors import Checkpoint
+
+_CONTRADICTIONS = frozenset({"another shape", "not in the checkpoint", "unexplained"})
 
 
 def checkpoint_of(source: ModelSource) -> Checkpoint | None:
@@ -30,25 +34,38 @@ def checkpoint_of(source: ModelSource) -> Checkpoint | None:
     return read_headers(source.folder, all_or_names=source.kind == "hub")
 
 
-def translated(source: ModelSource) -> ModelSource:
+def translated(source: ModelSource, catalog: Catalog) -> ModelSource:
     """Return the source with the configuration that transformers makes of a GGUF file; any other as it is."""
-    return source if source.gguf is None else replace(source, config=gguf_config(source.gguf))
-
-
-def checkpoint_risks(source: ModelSource) -> tuple[Risk, ...]:
-    """Return what the format of the checkpoint means for Quark."""
     if source.gguf is None:
-        return ()
-    shares = ", ".join(f"{name} {share:.0%}" for name, share in source.gguf.types.items() if share >= 0.005)
-    origin = source.gguf.facts.get("general.base_model.0.repo_url") or source.gguf.facts.get("general.source.url")
-    return (
-        Risk(
-            severity="high",
-            message=f"a GGUF file ({source.gguf.file_type or 'mixed types'}: {shares}): AMD Quark does not quantize "
-            "those; the plan holds for the original checkpoint",
-            recovery_hint="name the folder or hub id of the original" + (f", {origin}" if origin else ""),
-        ),
+        return source
+    return replace(source, config=gguf_config(source.gguf, catalog.config_fields.gguf))
+
+
+def _gguf_risk(file: GgufFile) -> Risk:
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in file.types.items() if share >= 0.005)
+    origin = file.facts.get("general.base_model.0.repo_url") or file.facts.get("general.source.url")
+    return Risk(
+        severity="high",
+        message=f"a GGUF file ({file.file_type or 'mixed types'}: {shares}): AMD Quark does not quantize those; the "
+        "plan holds for the original checkpoint",
+        recovery_hint="name the folder or hub id of the original" + (f", {origin}" if origin else ""),
     )
+
+
+def checkpoint_risks(source: ModelSource, inventory: Inventory) -> tuple[Risk, ...]:
+    """Return what the checkpoint means for Quark: its format, and that it is not what its configuration describes."""
+    risks = [] if source.gguf is None else [_gguf_risk(source.gguf)]
+    unlike = [item for item in inventory.differences if item.cause in _CONTRADICTIONS]
+    if unlike:
+        found = "; ".join(f"{item.cause}: {item.names[0]}" for item in unlike)
+        risks.append(
+            Risk(
+                severity="high",
+                message=f"the checkpoint is not what its configuration describes ({found})",
+                recovery_hint="look for a configuration of the same revision, or load the model once to see",
+            )
+        )
+    return tuple(risks)
 
 
 def weight_type(stated: str | None, assumed: str, checkpoint: Checkpoint | None) -> tuple[str, tuple[str, ...]]:
@@ -74,7 +91,7 @@ def _built(meta: MetaModel, inventory: Inventory, names: Iterable[str], architec
         parameters={name: parameter.numel() for name, parameter in meta.model.named_parameters()},
         shared=_shared(meta.model),
         buffers=frozenset(name for name, _ in meta.model.named_buffers()),
-        loaded_as=meta.loaded_as(names) if architecture is None else meta.gguf_names(architecture),
+        loaded_as=loaded_as(meta, names) if architecture is None else gguf_names(meta, architecture),
         blocks=inventory.blocks,
         dtype_bytes=inventory.dtype_bytes,
     )

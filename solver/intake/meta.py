@@ -1,19 +1,16 @@
 """Builds a model on torch's meta device: all its modules and shapes, none of its weights.
 
-This is the only module that imports torch and transformers.
+torch and transformers are imported here, in `loading` and in `layers` only, and not before they are needed.
 """
 
 import json
 import tempfile
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from solver.errors import BadInputError, MissingError
-from solver.intake.gguf_file import GgufFile
-from solver.intake.gguf_stub import write_stub
 from solver.intake.source import ModelSource
 
 _NOT_FOR_META = ("quantization_config", "_attn_implementation", "attn_implementation")
@@ -33,43 +30,16 @@ class MetaModel:
         """The configuration of the language model: the whole one, or its text part."""
         return self.config.get_text_config()
 
-    def gguf_names(self, architecture: str) -> dict[str, str]:
-        """Return the parameter that each tensor of a GGUF file of this model is loaded into."""
-        from transformers.modeling_gguf_pytorch_utils import (
-            TENSOR_PROCESSORS,
-            TensorProcessor,
-            get_gguf_hf_weights_map,
-        )
 
-        processor = TENSOR_PROCESSORS.get(architecture, TensorProcessor)(config=self.config.to_dict())  # type: ignore[no-untyped-call]
-        names: dict[str, str] = get_gguf_hf_weights_map(self.model, processor)
-        return names
+def quiet_transformers() -> Any:
+    """Return the module transformers, silent below errors.
 
-    def loaded_as(self, names: Iterable[str]) -> dict[str, str]:
-        """Return the parameter that transformers loads each stored tensor into, by its own conversion mapping.
+    Raises
+    ------
+    MissingError
+        If torch or transformers is not installed.
 
-        Several tensors may go into one parameter (experts), and one into several: then the first is named. A name
-        that transformers does not know stays as it is.
-        """
-        try:
-            from transformers.conversion_mapping import get_model_conversion_mapping
-            from transformers.core_model_loading import WeightConverter, rename_source_key
-        except ImportError:  # private modules: without them names are compared as they are
-            return {name: name for name in names}
-        transforms: Any = get_model_conversion_mapping(self.model)
-        converters = [item for item in transforms if isinstance(item, WeightConverter)]
-        renamings = [item for item in transforms if not isinstance(item, WeightConverter)]
-        prefix, state = self.model.base_model_prefix, self.model.state_dict()
-        targets = {}
-        for name in names:
-            target = rename_source_key(name, renamings, converters, prefix, state)[0]
-            if target not in state and name in state:
-                target = name
-            targets[name] = target
-        return targets
-
-
-def _quiet_transformers() -> Any:
+    """
     try:
         import transformers
         from transformers.utils import logging
@@ -91,7 +61,7 @@ def knows_type(model_type: object) -> bool:
 
 
 def _config_object(source: ModelSource, *, trust_remote_code: bool) -> Any:
-    transformers = _quiet_transformers()
+    transformers = quiet_transformers()
     content = {key: value for key, value in source.config.items() if key not in _NOT_FOR_META}
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "config.json").write_text(json.dumps(content), encoding="utf-8")
@@ -153,7 +123,7 @@ def build_on_meta(source: ModelSource, dtype: str, *, trust_remote_code: bool = 
         If torch or transformers is not installed.
 
     """
-    transformers = _quiet_transformers()
+    transformers = quiet_transformers()
     import torch
 
     config = _config_object(source, trust_remote_code=trust_remote_code)
@@ -171,36 +141,3 @@ def build_on_meta(source: ModelSource, dtype: str, *, trust_remote_code: bool = 
     except Exception as error:
         raise _unreadable(source, str(error)) from error
     return MetaModel(model, config, transformers.__version__)
-
-
-def gguf_config(file: GgufFile) -> dict[str, Any]:
-    """Return the configuration that transformers makes of a GGUF file's metadata.
-
-    transformers reads a copy of the header without vocabulary and weights: it would take half a minute over a large
-    one.
-
-    Raises
-    ------
-    BadInputError
-        If transformers does not know the architecture, or the metadata lack what it needs.
-    MissingError
-        If torch or transformers is not installed.
-
-    """
-    _quiet_transformers()
-    from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
-
-    with tempfile.TemporaryDirectory() as folder:
-        stub = Path(folder) / "header.gguf"
-        write_stub(file, stub)
-        try:
-            content = load_gguf_checkpoint(str(stub), return_tensors=False)["config"]  # type: ignore[no-untyped-call]
-        except Exception as error:
-            reason = " ".join(str(error).split())[:200].rstrip(".")
-            raise BadInputError(
-                f"transformers cannot read a GGUF file of architecture {file.architecture!r}: {reason}.",
-                where=str(file.path),
-                mend="Plan from the original checkpoint: name its folder, its config.json or its hub id.",
-            ) from error
-    content.pop("_model_name_or_path", None)
-    return dict(content)

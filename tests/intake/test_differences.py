@@ -172,9 +172,14 @@ class TestSavedByTransformers:
         assert missing.elements == plain.elements_total - more.elements_total
         assert "model.layers.4." in missing.names[0]
 
-    def test_shapes_that_the_configuration_does_not_have_are_named(self, tmp_path: Path, catalog: Catalog) -> None:
-        folder = change_config(save_model(tmp_path, "qwen3"), vocab_size=320)
-        assert saved_causes(folder, catalog)["another shape"].elements == 2 * (256 - 320) * 128
+    def test_shapes_that_the_configuration_does_not_have_are_a_high_risk(
+        self, tmp_path: Path, catalog: Catalog
+    ) -> None:
+        folder = save_model(tmp_path, "qwen3")
+        assert not any("not what its" in risk.message for risk in api.analyze(str(folder), catalog=catalog).risks)
+        analysis = api.analyze(str(change_config(folder, vocab_size=320)), catalog=catalog)
+        assert causes(inventory_of(analysis))["another shape"].elements == 2 * (256 - 320) * 128
+        assert any("not what its" in risk.message and risk.severity == "high" for risk in analysis.risks)
 
 
 class TestType:

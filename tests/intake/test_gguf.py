@@ -130,6 +130,50 @@ class TestAnalysis:
             (inventory.stored_elements or 0) - inventory.elements_total
         )
 
+    def test_of_experts_is_that_of_transformers(self, tmp_path: Path, catalog: Catalog) -> None:
+        # transformers' own table leaves out the sizes of heads and experts: without them these would be its defaults.
+        sizes = {
+            "block_count": 2,
+            "context_length": 512,
+            "embedding_length": 128,
+            "feed_forward_length": 256,
+            "attention.head_count": 4,
+            "attention.head_count_kv": 2,
+            "attention.key_length": 32,
+            "attention.value_length": 32,
+            "vocab_size": 256,
+            "expert_count": 4,
+            "expert_used_count": 2,
+            "expert_feed_forward_length": 64,
+        }
+        tensors: dict[str, tuple[tuple[int, ...], str]] = {
+            "token_embd.weight": ((256, 128), "F16"),
+            "output.weight": ((256, 128), "F16"),
+            "output_norm.weight": ((128,), "F32"),
+        }
+        for block in range(2):
+            for name, shape in {
+                "attn_q": (128, 128),
+                "attn_k": (64, 128),
+                "attn_v": (64, 128),
+                "attn_output": (128, 128),
+                "ffn_gate_inp": (4, 128),
+                "ffn_gate_exps": (4, 64, 128),
+                "ffn_up_exps": (4, 64, 128),
+                "ffn_down_exps": (4, 128, 64),
+            }.items():
+                tensors[f"blk.{block}.{name}.weight"] = (shape, "F16")
+            for name, width in {"attn_norm": 128, "ffn_norm": 128, "attn_q_norm": 32, "attn_k_norm": 32}.items():
+                tensors[f"blk.{block}.{name}.weight"] = ((width,), "F32")
+        facts = {f"qwen3moe.{name}": value for name, value in sizes.items()} | {"general.name": "tiny"}
+        path = write_gguf(tmp_path / "moe.gguf", "qwen3moe", facts, tensors)
+        inventory = api.analyze(str(path), catalog=catalog).inventory
+        assert inventory is not None
+        assert (inventory.stored_elements, inventory.dtype) == (inventory.elements_total, "float16")
+        assert {item.cause: item.elements for item in inventory.differences} == {"split on disk": 0, "another type": 0}
+        assert inventory.moe is not None
+        assert (inventory.moe.experts, inventory.moe.experts_per_token) == (4, 2)
+
     def test_is_planned_for(self, smollm2: Path, catalog: Catalog) -> None:
         request = PlanRequest(model=str(smollm2), hardware="mi300x", budget_bytes=2 * 10**9)
         answer = api.solve(request, catalog=catalog)
