@@ -40,12 +40,13 @@ def analyze(
     trust_remote_code: bool = False,
     cache: bool = True,
 ) -> ModelAnalysis:
-    """Return the analysis of a model from its configuration alone.
+    """Return the analysis of a model from its configuration, and from its checkpoint's headers where they lie there.
 
     Parameters
     ----------
     model
-        A config.json, a checkpoint's folder, the name of a bundled model, a hub id, or a `model_analysis.json`.
+        A config.json, a checkpoint's folder, a GGUF file, the name of a bundled model, a hub id, or a
+        `model_analysis.json`.
     trust_remote_code
         Whether transformers may run code that lies beside the configuration.
     cache

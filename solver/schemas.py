@@ -23,6 +23,7 @@ from solver.catalog.scheme import Scheme
 from solver.catalog.sensitivity import Sensitivity
 from solver.catalog.stored_format import StoredFormat
 from solver.catalog.template import Template
+from solver.catalog.tensors import StoredTensors
 from solver.catalog.translation import Translation
 from solver.catalog.zoo import ZooModel
 from solver.intake.analysis import ModelAnalysis
@@ -45,6 +46,7 @@ TYPES: dict[str, Any] = {
     "profiles/scheme": Scheme,
     "profiles/sensitivity": Sensitivity,
     "profiles/stored_format": StoredFormat,
+    "profiles/stored_tensors": StoredTensors,
     "profiles/template": Template,
     "profiles/translation": Translation,
 }

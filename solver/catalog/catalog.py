@@ -21,6 +21,7 @@ from solver.catalog.section import Section, read_yaml, validated
 from solver.catalog.sensitivity import Sensitivity
 from solver.catalog.stored_format import StoredFormat
 from solver.catalog.template import Template
+from solver.catalog.tensors import StoredTensors
 from solver.catalog.translation import Translation
 from solver.catalog.zoo import ZooModel
 from solver.errors import BadInputError
@@ -103,6 +104,11 @@ class Catalog:
     def cache_fields(self) -> CacheFields:
         """Where configurations describe their caches; a user's `caches.yaml` replaces the bundled one."""
         return self._single(CacheFields, "caches.yaml")
+
+    @cached_property
+    def stored_tensors(self) -> StoredTensors:
+        """What checkpoints hold beside parameters; a user's `stored_tensors.yaml` replaces the bundled one."""
+        return self._single(StoredTensors, "stored_tensors.yaml")
 
     @cached_property
     def fingerprint(self) -> str:

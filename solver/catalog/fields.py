@@ -39,6 +39,8 @@ class ConfigFields(Profile):
     window: tuple[str, ...]
     mtp: tuple[str, ...]
     layer_types: LayerTypes
+    aliases: dict[str, tuple[str, ...]]
+    gguf: dict[str, str]
 
     def first(self, fact: str, config: Any) -> Any:
         """Return the value of the first field of `fact` that `config` has and that is not None."""

@@ -9,14 +9,16 @@ from solver.cli.options import NoCacheOption, ProfilesOption, RevisionOption, Tr
 
 
 def analyze(
-    model: Annotated[str, typer.Argument(help="A config.json, a checkpoint's folder, a bundled model or a hub id.")],
+    model: Annotated[
+        str, typer.Argument(help="A checkpoint's folder, a config.json, a GGUF file, a bundled model or a hub id.")
+    ],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write; by default stdout.")] = None,
     revision: RevisionOption = None,
     trust_remote_code: TrustOption = False,
     no_cache: NoCacheOption = False,
     profiles: ProfilesOption = None,
 ) -> None:
-    """Write model_analysis.json: what a model is made of, from its configuration alone."""
+    """Write model_analysis.json: what a model is made of, by its configuration and its checkpoint's headers."""
     from solver import api
     from solver.catalog import Catalog
     from solver.files import write_atomic
@@ -36,6 +38,7 @@ def analyze(
     text = to_json(analysis.document())
     if output is None:
         typer.echo(text, nl=False)
+        console.print(summary(analysis))
         return
     write_atomic(output, text)
     console.print(summary(analysis))

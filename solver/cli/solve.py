@@ -58,8 +58,8 @@ def solve(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Bundled model, hub id, checkpoint's folder, config.json or model_analysis.json; by default "
-            "./model_analysis.json. May stand first, without --model."
+            help="Bundled model, hub id, checkpoint's folder, config.json, GGUF file or model_analysis.json; by "
+            "default ./model_analysis.json. May stand first, without --model."
         ),
     ] = None,
     budget: Annotated[

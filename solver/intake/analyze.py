@@ -4,6 +4,8 @@ from solver.catalog import Catalog
 from solver.errors import BadInputError
 from solver.intake.analysis import AnalyzedModel, ModelAnalysis, QuantizationTargets
 from solver.intake.caches import block_config, cache_groups
+from solver.intake.checkpoint import checkpoint_of, checkpoint_risks, weight_type, with_checkpoint, with_gguf_config
+from solver.intake.headers_only import analyze_headers
 from solver.intake.inventory import DTYPE_BYTES, Inventory, LayerFamily, MixtureOfExperts
 from solver.intake.layers import find_convolutions, find_layers, not_quantized, other_parameters, to_families
 from solver.intake.meta import MetaModel, build_on_meta
@@ -121,7 +123,10 @@ def _encoder_decoder(source: ModelSource) -> BadInputError:
 
 
 def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: bool = False) -> ModelAnalysis:
-    """Return the analysis of a model, built on torch's meta device from its configuration alone.
+    """Return the analysis of a model, built on torch's meta device from its configuration.
+
+    Headers of the checkpoint, where they are at hand, say what is stored; for an architecture that transformers has
+    no class for they say everything.
 
     Raises
     ------
@@ -129,18 +134,28 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
         If the configuration cannot be read, or describes no decoder with linear layers.
 
     """
+    source = with_gguf_config(source, catalog)
     if source.config.get("is_encoder_decoder"):
         raise _encoder_decoder(source)
-    reading = read_configuration(source, catalog, trust_remote_code=trust_remote_code)
-    stated = stated_dtype(reading.source)
-    dtype = stated or ASSUMED_DTYPE
-    stored = stored_quantization(reading.source, catalog)
-    meta = build_on_meta(reading.source, dtype, trust_remote_code=trust_remote_code)
+    checkpoint = checkpoint_of(source)
+    stored = stored_quantization(source, catalog)
+    # A quantized checkpoint's tensors do not have the model's own type.
+    plain = checkpoint if stored is None else None
+    try:
+        reading = read_configuration(source, catalog, trust_remote_code=trust_remote_code)
+        dtype, notes = weight_type(stated_dtype(reading.source), ASSUMED_DTYPE, plain)
+        meta = build_on_meta(reading.source, dtype, trust_remote_code=trust_remote_code)
+    except BadInputError as error:
+        if checkpoint is None or not checkpoint.has_shapes or checkpoint.gguf_architecture is not None:
+            raise
+        dtype, notes = weight_type(None, ASSUMED_DTYPE, checkpoint)
+        return analyze_headers(source, checkpoint, dtype, catalog, reason=error, assumptions=notes)
     if getattr(meta.config, "is_encoder_decoder", False):
         raise _encoder_decoder(source)
     try:
         _check_consistency(meta, catalog)
         inventory, missing = _inventory(meta, dtype, stored, reading, catalog)
+        inventory = with_checkpoint(inventory, checkpoint, meta, catalog)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
         raise BadInputError(
@@ -151,7 +166,7 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
     model_type = reading.model_type
     template = catalog.templates.find(model_type)
     translation = reading.translation
-    assumptions = [] if stated else [f"checkpoint type {dtype}: the configuration names none"]
+    assumptions = list(notes)
     if translation is not None:
         assumptions.append(
             f"read as {translation.reads_as}, since transformers has no {translation.model_type}: "
@@ -174,7 +189,10 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
             exclude_defaults=template.exclude_layers if template else ("lm_head",),
             has_non_linear_experts=any(family.experts for family in inventory.layers),
         ),
-        risks=tuple(analysis_risks(model_type, inventory, template, meta, catalog)),
+        risks=(
+            *checkpoint_risks(source, inventory),
+            *analysis_risks(model_type, inventory, template, meta, catalog),
+        ),
         inventory=inventory,
         missing=tuple(missing),
         assumptions=tuple(assumptions),

@@ -34,16 +34,33 @@ def _side_file(source: ModelSource) -> str | None:
     return None
 
 
+def _checkpoint_files(source: ModelSource) -> list[tuple[str, int, int]]:
+    """Return name, size and time of change of the files whose headers an analysis reads."""
+    if source.gguf is not None:
+        files = [Path(source.name)]
+    elif source.folder is not None:
+        files = [*source.folder.glob("*.safetensors"), *source.folder.glob("*.safetensors.index.json")]
+    else:
+        files = []
+    found = []
+    for path in sorted(files):
+        with suppress(OSError):
+            status = path.stat()
+            found.append((path.name, status.st_size, status.st_mtime_ns))
+    return found
+
+
 def cache_path(source: ModelSource, catalog: Catalog) -> Path:
     """Return where the analysis of a configuration is kept: its name is a hash of all that it depends on.
 
-    That is the configuration and the file beside it, the profiles, and the versions of this tool and of what builds
+    That is the configuration, the files beside it, the profiles, and the versions of this tool and of what builds
     the model. The folder is the user's cache folder (`platformdirs`).
     """
     content = {
         "name": source.name,
         "config": source.config_sha256,
         "side_file": _side_file(source),
+        "checkpoint": _checkpoint_files(source),
         "revision": source.revision,
         "profiles": catalog.fingerprint,
         "versions": [__version__, _version_of("transformers"), _version_of("torch")],

@@ -197,10 +197,18 @@ class PartShare(Record):
 
 
 class Difference(Record):
-    """A named cause for which the checkpoint's elements are not those of the model that transformers builds."""
+    """A named cause for which the checkpoint's elements are not those of the model that transformers builds.
+
+    Stored minus built. Elements and bytes are None where they cannot be known: an index alone names tensors without
+    their shapes, and a configuration alone no bytes. Tensors and names are there where headers were read.
+    """
 
     cause: str
-    elements: int
+    elements: int | None
+    meaning: str = ""
+    bytes: int | None = None
+    tensors: int = Field(default=0, ge=0)
+    names: tuple[str, ...] = Field(default=(), description="some of the tensors")
 
 
 def _unquantized_bytes(fields: dict[str, Any]) -> int:
@@ -244,7 +252,9 @@ class Inventory(Record):
         default=None, description="multi-token-prediction layers, in checkpoint_bytes and not in elements_total"
     )
     parts: tuple[PartShare, ...] = Field(default=(), description="shares that add up to elements_total and its bytes")
-    differences: tuple[Difference, ...] = Field(default=(), description="what makes stored_elements of elements_total")
+    differences: tuple[Difference, ...] = Field(
+        default=(), description="what makes stored_elements of elements_total, complete"
+    )
     quantized: Quantized | None = Field(default=None, description="null where the checkpoint is not quantized")
 
     @model_validator(mode="after")

@@ -16,6 +16,7 @@ _QUANTIZED_PARTS = frozenset({"embedding", "router"})
 """Parts outside the layers that some formats quantize too."""
 
 _INDEX = re.compile(r"(?<=\.)\d+(?=\.|$)")
+_EXPERT = re.compile(r"(?<=experts\.)\d+(?=\.|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,19 @@ def family_name(path: str) -> tuple[str, int | None]:
     if match is None:
         return path, None
     return f"{path[: match.start()]}{{block}}{path[match.end() :]}", int(match.group())
+
+
+def expert_family(path: str) -> tuple[str, int | None]:
+    """Return a path with `{expert}` for the index of an expert, and that index, or the path and None."""
+    match = _EXPERT.search(path)
+    if match is None:
+        return path, None
+    return f"{path[: match.start()]}{{expert}}{path[match.end() :]}", int(match.group())
+
+
+def generic_name(path: str) -> str:
+    """Return a path with placeholders for its expert and its block, as families are named."""
+    return family_name(expert_family(path)[0])[0]
 
 
 def _fused_experts(path: str, module: Any) -> Iterator[FoundLayer]:
@@ -150,7 +164,8 @@ def to_families(found: list[FoundLayer], roles: Roles, stored_as: StoredAs = not
     )
 
 
-def _part_of(name: str, roles: Roles) -> str:
+def part_of(name: str, roles: Roles) -> str:
+    """Return the part of the model that a parameter outside the layers belongs to."""
     kind = roles.of(name.rsplit(".", 1)[0]).kind
     leaf = name.rsplit(".", 1)[-1]
     if kind == "vision":
@@ -180,7 +195,7 @@ def other_parameters(
     for name, parameter in model.named_parameters():
         if name not in in_layers:
             family, block = family_name(name)
-            part, module = _part_of(family, roles), name.rsplit(".", 1)[0]
+            part, module = part_of(family, roles), name.rsplit(".", 1)[0]
             matrix = parameter.dim() == 2 and part in _QUANTIZED_PARTS
             stored = stored_as(module, roles.of(family.rsplit(".", 1)[0]).kind) if matrix else None
             members[part, stored, None if part == "vision" else block].append(parameter)

@@ -1,6 +1,6 @@
 """Builds a model on torch's meta device: all its modules and shapes, none of its weights.
 
-This is the only module that imports torch and transformers.
+torch and transformers are imported here, in `loading` and in `layers` only, and not before they are needed.
 """
 
 import json
@@ -35,7 +35,15 @@ class MetaModel:
         return self.config.get_text_config()
 
 
-def _quiet_transformers() -> Any:
+def quiet_transformers() -> Any:
+    """Return the module transformers, silent below errors.
+
+    Raises
+    ------
+    MissingError
+        If torch or transformers is not installed.
+
+    """
     try:
         import transformers
         from transformers.utils import logging
@@ -49,8 +57,15 @@ def _quiet_transformers() -> Any:
     return transformers
 
 
+def knows_type(model_type: object) -> bool:
+    """Return whether transformers has a class for a model type."""
+    from transformers import CONFIG_MAPPING
+
+    return isinstance(model_type, str) and model_type in CONFIG_MAPPING
+
+
 def _config_object(source: ModelSource, *, trust_remote_code: bool) -> Any:
-    transformers = _quiet_transformers()
+    transformers = quiet_transformers()
     content = {key: value for key, value in source.config.items() if key not in _NOT_FOR_META}
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "config.json").write_text(json.dumps(content), encoding="utf-8")
@@ -153,7 +168,7 @@ def build_on_meta(source: ModelSource, dtype: str, *, trust_remote_code: bool = 
         If torch or transformers is not installed.
 
     """
-    transformers = _quiet_transformers()
+    transformers = quiet_transformers()
     import torch
 
     config = _config_object(source, trust_remote_code=trust_remote_code)

@@ -1,5 +1,6 @@
 """Compares a published number of elements with an inventory, and names what makes the difference."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -23,7 +24,7 @@ class Explanation:
 
 def _candidates(inventory: Inventory) -> list[Difference]:
     """Return the causes that a count may or may not include: hub counts leave scales out as often as not."""
-    found = list(inventory.differences)
+    found = [cause for cause in inventory.differences if cause.elements is not None]
     if inventory.tied_embeddings:
         found.append(Difference(cause=TIED_HEAD, elements=inventory.vocab_size * inventory.hidden_size))
     key_elements = max((group.key_elements for group in inventory.caches), default=0)
@@ -35,6 +36,10 @@ def _candidates(inventory: Inventory) -> list[Difference]:
     return found
 
 
+def _total(causes: Iterable[Difference]) -> int:
+    return sum(cause.elements or 0 for cause in causes)
+
+
 def explain(published: int, inventory: Inventory) -> Explanation:
     """Return the fewest causes that lead from `elements_total` to a published count, exactly or but for a trifle.
 
@@ -43,9 +48,9 @@ def explain(published: int, inventory: Inventory) -> Explanation:
     difference = published - inventory.elements_total
     candidates = _candidates(inventory)
     subsets = [chosen for number in range(len(candidates) + 1) for chosen in combinations(candidates, number)]
-    nearest = min(subsets, key=lambda chosen: abs(difference - sum(cause.elements for cause in chosen)))
-    rest = difference - sum(cause.elements for cause in nearest)
+    nearest = min(subsets, key=lambda chosen: abs(difference - _total(chosen)))
+    rest = difference - _total(nearest)
     if abs(rest) > published // _SMALL:
         nearest = inventory.differences
-        rest = difference - sum(cause.elements for cause in nearest)
+        rest = difference - _total(nearest)
     return Explanation(nearest, rest)

@@ -21,6 +21,10 @@ def is_analysis(path: Path) -> bool:
     try:
         if path.name == ANALYSIS_NAME or not path.is_file():
             return path.is_file()
+        with path.open("rb") as file:
+            # Checkpoints are large: what does not begin as a JSON object is not read.
+            if not file.read(64).lstrip().startswith(b"{"):
+                return False
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return False

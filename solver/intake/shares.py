@@ -8,7 +8,7 @@ from solver.intake.stored_layout import Quantized
 from solver.intake.stored_sizes import StoredSize, group_size, layer_size
 
 MTP = "multi-token-prediction layers"
-BUFFERS = "saved buffers"
+BUFFERS = "buffers"
 PACKED = "packed storage"
 SCALES = "quantization scales"
 

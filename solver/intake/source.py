@@ -9,6 +9,8 @@ from typing import Any
 
 from solver.catalog import Catalog
 from solver.errors import BadInputError, MissingError
+from solver.intake.gguf_file import SUFFIX, GgufFile, only_gguf, read_gguf
+from solver.intake.headers import INDEX_NAME, SINGLE_NAME
 
 CONFIG_NAME = "config.json"
 SIDE_QUANT_CONFIG = "hf_quant_config.json"
@@ -16,7 +18,7 @@ SIDE_QUANT_CONFIG = "hf_quant_config.json"
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """A configuration and where it came from.
+    """A configuration and where it came from; that of a GGUF file is empty and lies in its header.
 
     `folder` is where the checkpoint's other files would lie: None for the bundled zoo, and for a file that is not
     called `config.json`, whose neighbours belong to another.
@@ -27,6 +29,7 @@ class ModelSource:
     config: dict[str, Any]
     folder: Path | None = None
     revision: str | None = None
+    gguf: GgufFile | None = None
 
     @property
     def config_sha256(self) -> str:
@@ -68,14 +71,29 @@ def _read_config(path: Path) -> dict[str, Any]:
     return config
 
 
+def _without_config(folder: Path) -> ModelSource:
+    """Return what a folder without a configuration holds: a GGUF file, or tensors whose headers say enough."""
+    name = str(folder.resolve())
+    gguf = only_gguf(folder)
+    if gguf is not None:
+        return ModelSource(str(gguf.resolve()), "gguf", {}, gguf=read_gguf(gguf))
+    if any((folder / headers).is_file() for headers in (SINGLE_NAME, INDEX_NAME)):
+        return ModelSource(name, "folder", {}, folder)
+    raise BadInputError(
+        f"the folder has no {CONFIG_NAME}.",
+        where=str(folder),
+        mend="Name a checkpoint's folder or its config.json.",
+    )
+
+
 def _from_path(path: Path) -> ModelSource:
     file = path / CONFIG_NAME if path.is_dir() else path
+    if path.is_file() and path.suffix == SUFFIX:
+        return ModelSource(str(path.resolve()), "gguf", {}, gguf=read_gguf(path))
+    if path.is_file() and path.suffix == Path(SINGLE_NAME).suffix:
+        raise BadInputError("is one file of a checkpoint.", where=str(path), mend="Name the folder that holds it.")
     if not file.is_file():
-        raise BadInputError(
-            f"the folder has no {CONFIG_NAME}.",
-            where=str(path),
-            mend="Name a checkpoint's folder or its config.json.",
-        )
+        return _without_config(path)
     folder = file.parent if file.name == CONFIG_NAME else None
     return ModelSource(str(path.resolve()), "folder" if path.is_dir() else "file", _read_config(file), folder)
 
@@ -127,7 +145,7 @@ def find_source(model: str, catalog: Catalog, *, revision: str | None = None, lo
     Parameters
     ----------
     model
-        A config.json, a checkpoint's folder, the name of a bundled model, or a hub id. Existing paths win,
+        A config.json, a checkpoint's folder, a GGUF file, the name of a bundled model, or a hub id. Existing paths win,
         then bundled models (unless a revision is asked for), then the hub, its local cache first.
     revision
         Branch, tag or commit of a hub model.
@@ -137,7 +155,7 @@ def find_source(model: str, catalog: Catalog, *, revision: str | None = None, lo
     Raises
     ------
     BadInputError
-        If a path holds no readable configuration, or the name can name nothing.
+        If a path holds no readable configuration and no headers, or the name can name nothing.
     MissingError
         If the hub id is not at hand and the hub cannot be reached.
 

@@ -1,10 +1,12 @@
 """What an analysis found, in a few lines."""
 
+from rich import box
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from solver.intake.analysis import ModelAnalysis
-from solver.intake.inventory import Inventory
+from solver.intake.inventory import Difference, Inventory
 from solver.units import format_count, format_size
 
 
@@ -18,16 +20,56 @@ def _size(inventory: Inventory) -> str:
 
 
 def summary(analysis: ModelAnalysis) -> RenderableType:
-    """Return the gist of an analysis: size, layers, caches, risks, and what is missing."""
+    """Return the gist of an analysis: size, layers, what is stored, risks, what was assumed and what is missing."""
     model, inventory = analysis.model, analysis.inventory
-    lines = [Text(f"{model.model_path}  {model.model_type}, {analysis.analysis_status}", style="bold")]
+    parts: list[RenderableType] = [Text(f"{model.model_path}  {model.model_type}, {analysis.analysis_status}", "bold")]
     if inventory is not None:
-        lines.append(
+        parts.append(
             Text(
                 f"{format_count(inventory.elements_total)} parameters, {_size(inventory)}; "
                 f"{inventory.quantizable_count:,} linear layers in {len(inventory.layers)} families"
             )
         )
-    lines.extend(Text(f"{risk.severity} risk  {risk.message}; {risk.recovery_hint}") for risk in analysis.risks)
-    lines.extend(Text(f"missing  {item}", style="yellow") for item in analysis.missing)
-    return Group(*lines)
+        parts.extend(_stored(inventory))
+    parts.extend(Text(f"{risk.severity} risk  {risk.message}; {risk.recovery_hint}") for risk in analysis.risks)
+    parts.extend(Text(f"assumed  {item}", "dim") for item in analysis.assumptions)
+    parts.extend(Text(f"missing  {item}", "yellow") for item in analysis.missing)
+    return Group(*parts)
+
+
+def _stored(inventory: Inventory) -> list[RenderableType]:
+    """Return the stored total, and why it is another than that of the parameters."""
+    parts: list[RenderableType] = []
+    if inventory.stored_elements is not None and inventory.checkpoint_bytes is not None:
+        by_headers = any(item.names for item in inventory.differences) or not inventory.differences
+        parts.append(
+            Text(
+                f"stored {format_size(inventory.checkpoint_bytes)} ({inventory.checkpoint_bytes:,} B), "
+                f"{format_count(inventory.stored_elements)} elements"
+                f"{'' if by_headers else ', by the configuration'}"
+            )
+        )
+    if inventory.differences:
+        parts.append(differences_table(inventory.differences))
+    return parts
+
+
+def differences_table(differences: tuple[Difference, ...]) -> Table:
+    """Return the table of what is stored but not built, or built but not stored."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    table.add_column("stored minus built", overflow="fold")
+    for heading in ("elements", "bytes", "tensors"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for item in differences:
+        cause = Text.assemble(item.cause, *((f"\n{text}", "dim") for text in (item.meaning, *item.names[:1]) if text))
+        table.add_row(
+            cause,
+            _signed(item.elements),
+            _signed(item.bytes) if item.tensors else "",
+            f"{item.tensors:,}" if item.tensors else "",
+        )
+    return table
+
+
+def _signed(count: int | None) -> str:
+    return "?" if count is None else f"{count:+,}" if count else "0"
