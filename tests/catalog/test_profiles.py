@@ -14,7 +14,7 @@ from solver.catalog.section import Section, canonical
 
 SECTIONS = ("schemes", "algorithms", "templates", "hardware", "backends", "sensitivities", "models")
 FOLDERS = {"sensitivities": "sensitivity"}
-SINGLES = {"roles.yaml", "config_fields.yaml"}
+SINGLES = {"roles.yaml", "config_fields.yaml", "stored_tensors.yaml"}
 
 
 def section(catalog: Catalog, name: str) -> Section[Any]:
@@ -66,6 +66,8 @@ class TestEveryFile:
     def test_of_the_single_ones_loads(self, catalog: Catalog) -> None:
         assert catalog.roles.roles
         assert catalog.config_fields.context
+        causes = [cause.name for cause in catalog.stored_tensors.causes]
+        assert len(causes) == len(set(causes)) > 1
 
     @pytest.mark.parametrize("name", SECTIONS)
     def test_is_found_by_its_own_name(self, catalog: Catalog, name: str) -> None:
