@@ -28,8 +28,8 @@ class StoredTensors(Profile):
         return None
 
     def meaning(self, name: str) -> str:
-        """Return what the cause called `name` means."""
-        return next(cause.meaning for cause in self.causes if cause.name == name)
+        """Return what the cause called `name` means; a user's own list may leave it out."""
+        return next((cause.meaning for cause in self.causes if cause.name == name), "")
 
     def unpacked(self, name: str) -> str | None:
         """Return what a plain checkpoint calls the tensor that `name` packs, or None if the name tells of none."""

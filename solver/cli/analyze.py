@@ -38,7 +38,9 @@ def analyze(
     text = to_json(analysis.document())
     if output is None:
         typer.echo(text, nl=False)
-        console.print(summary(analysis))
+        # For a person; what pipes the document gets nothing else.
+        if console.is_terminal:
+            console.print(summary(analysis))
         return
     write_atomic(output, text)
     console.print(summary(analysis))

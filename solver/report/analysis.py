@@ -61,13 +61,11 @@ def differences_table(differences: tuple[Difference, ...]) -> Table:
     for heading in ("elements", "bytes", "tensors"):
         table.add_column(heading, justify="right", no_wrap=True)
     for item in differences:
-        cause = Text.assemble(item.cause, *((f"\n{text}", "dim") for text in (item.meaning, *item.names[:1]) if text))
-        table.add_row(
-            cause,
-            _signed(item.elements),
-            _signed(item.bytes) if item.tensors else "",
-            f"{item.tensors:,}" if item.tensors else "",
-        )
+        details = [text for text in (item.meaning, *item.names[:1]) if text]
+        cause = Text.assemble(item.cause, *((f"\n{text}", "dim") for text in details))
+        read = item.tensors > 0
+        size, tensors = (_signed(item.bytes), f"{item.tensors:,}") if read else ("", "")
+        table.add_row(cause, _signed(item.elements), size, tensors)
     return table
 
 

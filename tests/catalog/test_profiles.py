@@ -25,7 +25,14 @@ SECTIONS = (
     "models",
 )
 FOLDERS = {"sensitivities": "sensitivity"}
-SINGLES = {"roles.yaml", "config_fields.yaml", "checkpoint_names.yaml", "mtp.yaml", "caches.yaml"}
+SINGLES = {
+    "roles.yaml",
+    "config_fields.yaml",
+    "checkpoint_names.yaml",
+    "mtp.yaml",
+    "caches.yaml",
+    "stored_tensors.yaml",
+}
 
 
 def section(catalog: Catalog, name: str) -> Section[Any]:
@@ -80,6 +87,8 @@ class TestEveryFile:
         assert catalog.checkpoint_names.prefixes
         assert catalog.mtp.rules
         assert catalog.cache_fields.latent.rank
+        causes = [cause.name for cause in catalog.stored_tensors.causes]
+        assert len(causes) == len(set(causes)) > 1
 
     @pytest.mark.parametrize("name", SECTIONS)
     def test_is_found_by_its_own_name(self, catalog: Catalog, name: str) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import PLAN, Run, refused
+from tests.cli.conftest import PLAN, SOLVE, Run, environment, refused
+from tests.cli.terminal import Terminal
 from tests.intake.checkpoints import add_tensors, change_config, save_model
 
 ON = ("--hardware", "mi300x", "--budget", "8GB")
@@ -39,10 +40,17 @@ class TestAnalyze:
         # The last line names the file, in full: a command to copy is not wrapped.
         assert max(len(line.rstrip()) for line in done.err.splitlines()[:-1]) <= 80
 
-    def test_keeps_the_document_apart_from_what_it_shows(self, twice: Path, run: Run) -> None:
+    def test_into_a_pipe_is_the_document_alone(self, twice: Path, run: Run) -> None:
         done = run("analyze", str(twice))
+        assert done.err == ""
         assert done.document["inventory"]["differences"][0]["cause"] == "tied head stored twice"
-        assert "tied head stored twice" in done.said
+
+    def test_with_somebody_at_the_terminal_is_shown_there_too(self, twice: Path, folder: Path) -> None:
+        command, document = [str(SOLVE), "analyze", str(twice)], folder / "analysis.json"
+        with Terminal(command, cwd=folder, env=environment(), stdout=document, columns=80) as screen:
+            assert screen.end() == 0
+            assert "tied head stored twice" in screen.text
+        assert json.loads(document.read_text(encoding="utf-8"))["inventory"]["stored_elements"] > 0
 
     def test_refuses_a_checkpoint_that_is_cut_off(self, unknown: Path, run: Run) -> None:
         shard = max(unknown.glob("*.safetensors"))
