@@ -168,10 +168,12 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
     translation = reading.translation
     assumptions = list(notes)
     if translation is not None:
-        assumptions.append(
-            f"read as {translation.reads_as}, since transformers has no {translation.model_type}: "
-            f"{translation.evidence}"
+        how = (
+            "read with changed fields, since transformers refuses those of the file"
+            if translation.reads_as == translation.model_type
+            else f"read as {translation.reads_as}, since transformers has no {translation.model_type}"
         )
+        assumptions.append(f"{how}: {translation.evidence}")
     return ModelAnalysis(
         analysis_status="partial" if missing else "complete",
         model=AnalyzedModel(

@@ -61,7 +61,9 @@ def _group(group: Mapping[str, Any], base: Facts) -> Statement:
 
 def _quark(block: Mapping[str, Any], base: Facts) -> list[Statement]:
     def statement(entry: Any, targets: tuple[str, ...] | None) -> Statement:
-        weighted = isinstance(entry, Mapping) and entry.get("weight") is not None
+        if entry is not None and not isinstance(entry, Mapping):
+            return Statement(base, targets)
+        weighted = entry is not None and entry.get("weight") is not None
         return Statement({**base, **flatten(entry)} if weighted else None, targets)
 
     layers = block.get("layer_quant_config")
@@ -101,5 +103,5 @@ def statements(block: Mapping[str, Any], config: Facts) -> list[Statement]:
     if isinstance(layers, Mapping) and layers:
         return [*_by_facts(layers, {**config, "quant_method": "modelopt"}), Statement(base)]
     if isinstance(groups, Mapping) and groups:
-        return [_group(group, base) for group in groups.values() if isinstance(group, Mapping)]
+        return [_group(group, base) if isinstance(group, Mapping) else Statement(base) for group in groups.values()]
     return [Statement(base)]

@@ -216,6 +216,32 @@ class TestBadFiles:
         (folder / "model" / "config.json").write_text(json.dumps(config), encoding="utf-8")
         refused(run("./model", *ON), 2, "model", "cannot build this model", *words)
 
+    @pytest.mark.parametrize("command", [(), ("analyze",)])
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ('{"model_type": ["llama"], "hidden_size": 64}', ("model_type ['llama'] is no name",)),
+            ('{"model_type": "llama", "hidden_size": 64, "hidden_size": 65}', ("'hidden_size' stands twice",)),
+            ('{"model_type": "llama"}', ("states none of hidden_size, num_hidden_layers", "the whole config.json")),
+            ('{"model_type": "bart", "d_model": 64}', ("'bart' has an encoder",)),
+            ('{"model_type": "clip", "text_config": {"hidden_size": 64}}', ("cannot build this model",)),
+            (
+                '{"model_type": "qwen", "hidden_size": 64}',
+                ("cannot be read as qwen2", "num_attention_heads is missing"),
+            ),
+            ('{"model_type": "deepseek_vl_v2", "language_config": null}', ("language_config is missing",)),
+            ('{"model_type": "llama", "hidden_size": 64, "torch_dtype": "int3"}', ("torch_dtype 'int3' is no type",)),
+        ],
+    )
+    def test_a_configuration_that_contradicts_itself_is_named(
+        self, text: str, words: tuple[str, ...], command: tuple[str, ...], folder: Path, run: Run
+    ) -> None:
+        (folder / "model").mkdir()
+        (folder / "model" / "config.json").write_text(text, encoding="utf-8")
+        before = contents(folder)
+        refused(run(*command, "./model", *(() if command else ON)), 2, "model", *words)
+        assert contents(folder) == before
+
     def test_a_folder_without_a_configuration_is_named(self, folder: Path, run: Run) -> None:
         (folder / "empty").mkdir()
         refused(run("./empty", *ON), 2, "empty", "has no config.json")
