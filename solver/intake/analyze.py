@@ -148,7 +148,7 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
     except BadInputError as error:
         if checkpoint is None or not checkpoint.has_shapes or checkpoint.gguf_architecture is not None:
             raise
-        dtype, notes = weight_type(None, ASSUMED_DTYPE, checkpoint)
+        dtype, notes = weight_type(stated_dtype(source), ASSUMED_DTYPE, checkpoint)
         return analyze_headers(source, checkpoint, dtype, catalog, reason=error, assumptions=notes)
     if getattr(meta.config, "is_encoder_decoder", False):
         raise _encoder_decoder(source)

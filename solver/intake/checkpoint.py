@@ -108,15 +108,17 @@ def with_checkpoint(
     names = [facts.unpacked(tensor.name) or tensor.name for tensor in checkpoint.tensors]
     built = _built(meta, inventory, names, checkpoint.gguf_architecture)
     differences = find_differences(checkpoint.tensors, built, catalog.roles, facts)
-    found = {item.cause for item in differences}
-    inventory = inventory.model_copy(
-        update={"differences": differences, "mtp": inventory.mtp if MTP in found else None}
-    )
-    if not checkpoint.has_shapes:
-        return inventory
-    return inventory.model_copy(
-        update={
-            "checkpoint_bytes": checkpoint.size_bytes,
-            "stored_elements": checkpoint.elements,
-        }
-    )
+    update: dict[str, Any] = {"differences": differences}
+    if checkpoint.has_shapes:
+        update |= {"checkpoint_bytes": checkpoint.size_bytes, "stored_elements": checkpoint.elements}
+    if MTP not in {item.cause for item in differences}:
+        update |= {"mtp": None} | ({} if checkpoint.has_shapes else _without_mtp(inventory))
+    return inventory.model_copy(update=update)
+
+
+def _without_mtp(inventory: Inventory) -> dict[str, Any]:
+    """Return what an inventory says of its checkpoint, less the layers that an index does not name."""
+    mtp = inventory.mtp
+    if mtp is None or mtp.size_bytes is None or inventory.checkpoint_bytes is None:
+        return {}
+    return {"checkpoint_bytes": inventory.checkpoint_bytes - mtp.size_bytes, "stored_elements": None}

@@ -20,6 +20,7 @@ from solver.intake.differences import BuiltModel, find_differences
 from solver.intake.headers import read_headers
 from solver.intake.inventory import Difference, Inventory
 from solver.intake.meta import MetaModel, build_on_meta
+from solver.intake.reading import Reading
 from solver.intake.source import ModelSource, find_source
 from solver.intake.tensors import Checkpoint, StoredTensor
 from tests.data import rows
@@ -38,7 +39,8 @@ def build(catalog: Catalog) -> Build:
         published = INDEXES.get(model)
         source = ModelSource(model, "file", published["config"]) if published else find_source(model, catalog)
         meta = build_on_meta(source, "bfloat16")
-        return meta, _inventory(meta, "bfloat16", catalog)[0]
+        reading = Reading(source, str(meta.config.model_type), None)
+        return meta, _inventory(meta, "bfloat16", None, reading, catalog)[0]
 
     return build
 
@@ -219,7 +221,7 @@ class TestPublishedIndexes:
         alone = Checkpoint("index", tuple(StoredTensor(name) for name in names))
         completed = with_checkpoint(inventory, alone, meta, catalog)
         assert {item.cause for item in completed.differences} <= {"separate experts"}
-        assert completed.stored_elements is None
+        assert completed.stored_elements == completed.elements_total
         # With no other difference, the index's own total has to be that of the parameters.
         assert INDEXES[model]["bytes"] == 2 * inventory.elements_total
         assert completed.checkpoint_bytes == inventory.checkpoint_bytes

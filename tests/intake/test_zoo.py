@@ -93,7 +93,11 @@ class TestAnalysed:
         """Decoder blocks are numbered from 0 to the last, with a cache or a state each."""
         of_text = [family for family in inventory.layers if family.role != "vision"]
         assert {index for family in of_text for index in family.block_indices} <= set(range(inventory.blocks))
-        assert sum(group.blocks for group in inventory.caches) <= inventory.blocks
+        cached = [
+            index for group in inventory.caches for part in group.at for index in range(part.first, part.last + 1)
+        ]
+        assert len(cached) == sum(group.blocks for group in inventory.caches)
+        assert set(cached) <= set(range(inventory.blocks))
 
 
 class TestElements:
