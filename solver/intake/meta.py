@@ -121,8 +121,9 @@ def _check_decoder(source: ModelSource, config: Any) -> None:
     except (AttributeError, ValueError) as error:
         raise _unreadable(source, str(error)) from error
     for part in (config, text):
-        # Files of transformers 4 say `is_decoder: false` of decoders too; only types that may be either have the field.
-        encodes = hasattr(type(part), "is_decoder") and not part.is_decoder
+        # Files of transformers 4 say `is_decoder: false` of decoders too; only types that may be either have both fields.
+        either = all(hasattr(type(part), name) for name in ("is_decoder", "add_cross_attention"))
+        encodes = either and not part.is_decoder
         if encodes or getattr(part, "is_encoder_decoder", False):
             raise BadInputError(
                 f"a model of type {config.model_type!r} has an encoder, and only decoders are planned.",

@@ -93,7 +93,7 @@ def _translate(translation: Translation, config: Mapping[str, Any]) -> dict[str,
         result[name] = _quotient(name, _whole(result, name), divisor)
     for path in translation.as_float:
         holder, leaf = _holder(result, path)
-        if leaf in holder:
+        if holder.get(leaf) is not None:
             holder[leaf] = float(holder[leaf])
     for path in ("auto_map", *translation.drop):
         holder, leaf = _holder(result, path)

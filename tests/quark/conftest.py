@@ -106,6 +106,6 @@ def solve_tiny(tiny: Tiny, catalog: Catalog) -> SolveTiny:
         with pytest.raises(InfeasibleError) as refused:
             solve(1)
         least = refused.value.least_footprint_bytes
-        return solve(least + round(share * (small.inventory.checkpoint_bytes - least)))
+        return solve(least + round(share * (small.inventory.unquantized_bytes - least)))
 
     return answer
