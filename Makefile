@@ -48,8 +48,9 @@ schemas: $(BIN)/solve
 zoo: $(BIN)/solve
 	$(BIN)/python -m solver.intake.shipped
 
+# The other benches: quark-exports takes minutes (the slow tests hold the same), kv-allocator needs vLLM.
 bench: $(VENV)/.dev
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench cold-start zoo
 
 wheel: $(VENV)/.dev
 	$(BIN)/python -m build --wheel

@@ -38,6 +38,36 @@ COLUMNS = (
     "bytes_per_block",
     "bytes_per_request",
 )
+FURTHER = (
+    "HuggingFaceTB/SmolLM3-3B",
+    "MiniMaxAI/MiniMax-M2.5",
+    "Qwen/Qwen1.5-MoE-A2.7B",
+    "Qwen/Qwen3-VL-30B-A3B-Instruct",
+    "Qwen/Qwen3.5-35B-A3B",
+    "allenai/OLMo-1B-hf",
+    "allenai/OLMo-2-1124-7B",
+    "allenai/Olmo-3-7B",
+    "deepseek-ai/DeepSeek-V3.2",
+    "deepseek-ai/DeepSeek-V4-Pro",
+    "facebook/opt-6.7b",
+    "google/gemma-7b",
+    "llava-hf/llava-1.5-7b-hf",
+    "microsoft/Phi-3-mini-128k-instruct",
+    "microsoft/Phi-3.5-MoE-instruct",
+    "microsoft/phi-1",
+    "moonshotai/Kimi-K2.5",
+    "nvidia/DeepSeek-V4-Flash-NVFP4",
+    "nvidia/Gemma-4-26B-A4B-NVFP4",
+    "nvidia/Gemma-4-31B-IT-NVFP4",
+    "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
+    "nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16",
+    "nvidia/Nemotron-H-56B-Base-8K",
+    "tencent/Hunyuan-7B-Instruct",
+    "zai-org/GLM-5.1",
+    "zai-org/GLM-5.2",
+)
+"""Architectures that the bundled zoo does not have."""
+
 CONTEXTS = (4096, 32768)
 LONGEST = 131072
 TENSOR_PARALLEL = (1, 8)
@@ -48,12 +78,12 @@ Answer = dict[str, str]
 
 @cache
 def models() -> dict[str, dict[str, Any]]:
-    """Return configurations by model: those of the bundled zoo, and those kept for the tests."""
+    """Return configurations by model: those of the bundled zoo, more of the tests' zoo, and Gemma 3n's defaults."""
     found = {model.name: model.config for model in Catalog().models}
-    for path in sorted((DATA / "configs").glob("*.json")):
-        document = json.loads(path.read_text(encoding="utf-8"))
-        found[document["name"]] = document["config"]
-    return found
+    records = [json.loads(line) for line in (DATA / "zoo.jsonl").read_text(encoding="utf-8").splitlines()]
+    further = {record["name"]: record["config"] for record in records if record["name"] in FURTHER}
+    document = json.loads((DATA / "gemma3n_defaults.json").read_text(encoding="utf-8"))
+    return found | further | {document["name"]: document["config"]}
 
 
 def _text_config(config: dict[str, Any]) -> Any:

@@ -13,27 +13,29 @@ MEMORY_MB = 450
 REPEATS = 2
 
 
-def _pass(kind: str) -> dict[str, Any]:
-    done = subprocess.run([sys.executable, "-m", "bench.zoo_pass", kind], check=True, capture_output=True, text=True)
+def _pass(kind: str, *names: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "bench.zoo_pass", kind, *names]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
 
 
 def run() -> list[Row]:
-    """Measure both passes, each at its best of some runs, and write the table of the docs."""
-    passes = [(_pass("ours"), _pass("plain")) for _ in range(REPEATS)]
+    """Measure both passes over the models that both build, each at its best of some runs, and write the docs' table."""
+    whole = _pass("ours")
+    DOCUMENT.write_text(HEAD + "\n".join(whole["lines"]) + "\n", encoding="utf-8")
+    names = _pass("plain")["built"]
+    passes = [(_pass("ours", *names), _pass("plain", *names)) for _ in range(REPEATS)]
     ours, plain = ([pair[index] for pair in passes] for index in (0, 1))
-    DOCUMENT.write_text(HEAD + "\n".join(ours[0]["lines"]) + "\n", encoding="utf-8")
-    built = f"{ours[0]['built']} models"
     return [
         Row(
-            f"seconds of CPU to analyse {built}",
+            f"CPU seconds to analyse {len(ours[0]['built'])} models",
             min(item["seconds"] for item in ours),
-            f"transformers builds {plain[0]['built']} of them",
+            f"transformers builds {len(plain[0]['built'])}",
             min(item["seconds"] for item in plain),
             LIMIT,
         ),
-        Row("MB of memory at the peak", max(item["peak_mb"] for item in ours), "limit", MEMORY_MB, 1.0),
+        Row("MB of memory at the peak of all", whole["peak_mb"], "limit", MEMORY_MB, 1.0),
     ]
 
 

@@ -22,6 +22,7 @@ NOTES = {
     "estimate": "the published figure is an estimate",
     "trimmed": "the vision part is cut out of this copy of the configuration",
     "vocab_size differs": "this copy has another vocabulary",
+    "exclude list": "the list of native layers in this copy names the first block alone",
     "preset": "this copy comes from a preset and may differ",
 }
 """What the remarks of the zoo say of a difference that no tensor explains."""

@@ -56,6 +56,19 @@ def test_the_table_that_is_shown_is_that_of_the_command(tmp_path: Path) -> None:
     assert [figure for figure in figures if figure not in shown.stdout] == []
 
 
+def test_the_bill_that_is_shown_is_that_of_the_command(tmp_path: Path) -> None:
+    (table,) = re.findall(r"```text\n(  +total .*?)```", README, flags=re.DOTALL)
+    lines = [" ".join(line.split()) for line in table.splitlines() if line.startswith(("  unquantized", "  fp8"))]
+    (command,) = [command for command in SOLVE if command.startswith("solve footprint Qwen")]
+    program = Path(sys.executable).with_name("solve")
+    shown = subprocess.run(
+        [program, *shlex.split(command)[1:]], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    printed = {" ".join(line.split()) for line in shown.stdout.splitlines()}
+    assert len(lines) == 2
+    assert set(lines) <= printed
+
+
 def test_python_runs_as_written(capsys: pytest.CaptureFixture[str]) -> None:
     (block,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     exec(compile(block, "README.md", "exec"), {})

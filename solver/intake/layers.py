@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from solver.catalog.roles import RoleKind, Roles
@@ -142,25 +142,28 @@ def not_quantized(path: str, kind: RoleKind) -> str | None:
 
 def to_families(found: list[FoundLayer], roles: Roles, stored_as: StoredAs = not_quantized) -> tuple[LayerFamily, ...]:
     """Return layers grouped by name, shape, kind and stored format, in order of first appearance."""
-    blocks: dict[tuple[str, str | None, FoundLayer], list[int]] = defaultdict(list)
+    blocks: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for layer in found:
         name, block = family_name(layer.path)
         stored = stored_as(layer.path.replace("{expert}", "0"), roles.of(name).kind)
-        blocks[name, stored, replace(layer, path="", parameters=())].extend([] if block is None else [block])
+        shape = (layer.in_features, layer.out_features, layer.experts)
+        indices = blocks[name, *shape, layer.bias, layer.quantizable, layer.tied, stored]
+        if block is not None:
+            indices.append(block)
     return tuple(
         LayerFamily(
             name=name,
             role=roles.of(name).name,
-            in_features=layer.in_features,
-            out_features=layer.out_features,
+            in_features=in_features,
+            out_features=out_features,
             blocks=to_ranges(indices),
-            experts=layer.experts,
-            bias=layer.bias,
-            quantizable=layer.quantizable,
-            tied=layer.tied,
+            experts=experts,
+            bias=bias,
+            quantizable=quantizable,
+            tied=tied,
             stored=stored,
         )
-        for (name, stored, layer), indices in blocks.items()
+        for (name, in_features, out_features, experts, bias, quantizable, tied, stored), indices in blocks.items()
     )
 
 

@@ -121,7 +121,7 @@ def _check_decoder(source: ModelSource, config: Any) -> None:
     except (AttributeError, ValueError) as error:
         raise _unreadable(source, str(error)) from error
     for part in (config, text):
-        # Files of transformers 4 say `is_decoder: false` of decoders too; only types that may be either have both fields.
+        # Files of transformers 4 say `is_decoder: false` of decoders too: only types with both fields may be either.
         either = all(hasattr(type(part), name) for name in ("is_decoder", "add_cross_attention"))
         encodes = either and not part.is_decoder
         if encodes or getattr(part, "is_encoder_decoder", False):

@@ -1,0 +1,27 @@
+"""The table of `docs/zoo.md` has every configuration, and what stands in it is what the intake counts today."""
+
+import pytest
+
+from bench.zoo_table import DOCUMENT, row
+from tests.data.zoo import ZOO
+from tests.intake.conftest import Analysed, analysed  # noqa: F401  the fixture
+from tests.intake.test_zoo import READABLE, REFUSED
+
+LINES = {line.split(" | ")[0].removeprefix("| "): line for line in DOCUMENT.read_text(encoding="utf-8").splitlines()}
+
+
+def test_has_every_configuration() -> None:
+    assert set(ZOO) <= set(LINES)
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_shows_what_is_counted(name: str, analysed: Analysed) -> None:  # noqa: F811  the fixture
+    analysis = analysed(name)
+    assert analysis.inventory is not None
+    assert LINES[name] == row(ZOO[name], analysis.inventory, analysis.model.model_type, analysis.missing)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_says_why_a_type_is_refused(name: str) -> None:
+    assert "| refused |" in LINES[name]
+    assert "transformers cannot build this model" in LINES[name]
