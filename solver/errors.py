@@ -39,6 +39,17 @@ class BadInputError(PlannerError):
     """A flag, a file or a name that cannot be used as given."""
 
 
+class NoDecoderError(BadInputError):
+    """A model that encodes: its cross-attention caches, and whether it decodes at all, are not known here."""
+
+    def __init__(self, model_type: object, *, where: str) -> None:
+        super().__init__(
+            f"a model of type {model_type!r} has an encoder, and only decoders are planned.",
+            where=where,
+            mend="Name a model that only decodes text.",
+        )
+
+
 class UnknownNameError(BadInputError):
     """A name that no catalogue entry carries; answers with the nearest known ones."""
 

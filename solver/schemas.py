@@ -28,11 +28,13 @@ from solver.catalog.translation import Translation
 from solver.catalog.zoo import ZooModel
 from solver.intake.analysis import ModelAnalysis
 from solver.plan.document import Answer, ErrorAnswer, QuantPlan
+from solver.plan.footprints import FootprintReport
 
 TYPES: dict[str, Any] = {
     "model_analysis": ModelAnalysis,
     "quant_plan": QuantPlan,
     "answer": Answer | ErrorAnswer,
+    "footprint": FootprintReport,
     "profiles/algorithm": Algorithm,
     "profiles/backend": Backend,
     "profiles/checkpoint_names": CheckpointNames,

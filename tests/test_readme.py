@@ -48,7 +48,7 @@ def test_commands_run_as_written(tmp_path: Path) -> None:
 
 def test_the_table_that_is_shown_is_that_of_the_command(tmp_path: Path) -> None:
     (table,) = re.findall(r"```text\n(  plan .*?)```", README, flags=re.DOTALL)
-    figures = re.findall(r"[\d.]+ (?:total|weights|cache|activ\.|runtime|ms/token)|\+[\d.]+ %", table)
+    figures = re.findall(r"[\d.]+ (?:total|weights|cache|activ\.|runtime|ms/token|s prompt)|\+[\d.]+ %", table)
     program = Path(sys.executable).with_name("solve")
     command = [program, *shlex.split(SOLVE[0])[1:]]
     shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)

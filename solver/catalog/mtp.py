@@ -1,28 +1,15 @@
 """Multi-token-prediction layers, which checkpoints hold and transformers does not build."""
 
-from typing import Literal
-
 from pydantic import Field
 
 from solver.catalog.base import Profile
+from solver.catalog.model_tensor import ModelTensor
 
-Axis = Literal["hidden", "2*hidden", "vocab"]
 
-
-class MtpTensor(Profile):
+class MtpTensor(ModelTensor):
     """A tensor of such a layer that no block has."""
 
-    name: str
-    shape: tuple[Axis, ...]
     sharded: bool = Field(default=False, description="whether tensor parallelism cuts it; else every device has it")
-
-    def elements(self, hidden_size: int, vocab_size: int) -> int:
-        """Return its elements in a model of these sizes."""
-        sizes = {"hidden": hidden_size, "2*hidden": 2 * hidden_size, "vocab": vocab_size}
-        total = 1
-        for axis in self.shape:
-            total *= sizes[axis]
-        return total
 
 
 class MtpRule(Profile):

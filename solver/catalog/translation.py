@@ -6,17 +6,16 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from solver.catalog.base import Profile
+from solver.catalog.model_tensor import ModelTensor
 
 Derived = Annotated[str, StringConstraints(pattern=r"^(\d+\*)?[a-z_]+(/[a-z_]+)?$")]
 """A field's value by others: `name`, `4*name` or `name/other`, whole numbers only."""
 
 
-class UncountedTensor(Profile):
+class UncountedTensor(ModelTensor):
     """A tensor of each block that the type read instead does not have."""
 
-    name: str
     part: Literal["norm", "other"]
-    shape: tuple[str, ...] = Field(description="fields of the translated configuration, for example hidden_size")
 
 
 class Translation(Profile):
@@ -49,6 +48,13 @@ class Translation(Profile):
     missing: tuple[str, ...] = Field(default=(), description="parts that the type read instead does not have")
     evidence: str = Field(description="how the result compares with published counts")
     source: str
+
+    @property
+    def note(self) -> str:
+        """What an analysis says of it."""
+        if self.reads_as == self.model_type:
+            return f"read with changed fields, since transformers refuses those of the file: {self.evidence}"
+        return f"read as {self.reads_as}, since transformers has no {self.model_type}: {self.evidence}"
 
     def fits(self, config: Mapping[str, Any]) -> bool:
         """Return whether this translation is meant for a configuration."""

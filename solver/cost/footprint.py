@@ -57,15 +57,3 @@ def footprint(weights_bytes: int, service: Service, inventory: Inventory, roles:
         runtime_low_bytes=int(non_torch.low + backend.graphs.low),
         runtime_high_bytes=int(non_torch.high + backend.graphs.high),
     )
-
-
-def decode_seconds(read_bytes: int, kv_bytes: int, service: Service) -> float | None:
-    """Return the time of one decoding step, in seconds, by the bytes that it moves.
-
-    Every sequence gains one token in a step. None if the device's bandwidth is not known. It is a roofline
-    estimate: bandwidth times the share of it that stacks reach.
-    """
-    bandwidth = service.hardware.bandwidth
-    if bandwidth is None:
-        return None
-    return (read_bytes + kv_bytes) / (bandwidth.value * service.backend.bandwidth_fraction.value)

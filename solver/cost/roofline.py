@@ -13,13 +13,14 @@ from solver.catalog import Catalog
 from solver.catalog.roles import Role
 from solver.catalog.scheme import Scheme
 from solver.cost.kv_cache import cache_need
-from solver.cost.weights import dequantized_bytes, layer_bytes, read_share
+from solver.cost.weights import dequantized_bytes, held_bytes, read_share
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.rules.options import support_of
-from solver.rules.service import Service
+from solver.rules.service import Service, shard_shape
 from solver.units import ceil_div
 
-NATIVE_FORMAT = "bf16"
+_NATIVE_FORMATS = ("bf16", "fp16")
+"""Formats of the model's own type, the first that a device has a figure for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,13 @@ def _rate(service: Service, number_format: str) -> float | None:
     return None if peak is None else peak.value * service.backend.compute_fraction.value
 
 
+def _native_rate(service: Service) -> float | None:
+    return next((rate for name in _NATIVE_FORMATS if (rate := _rate(service, name)) is not None), None)
+
+
 def _layer_rate(service: Service, scheme: Scheme | None, role: Role, model_type: str) -> tuple[float | None, bool]:
     """Return the rate at which a layer computes, and whether its scheme is emulated."""
-    plain = _rate(service, NATIVE_FORMAT) or _rate(service, "fp16")
+    plain = _native_rate(service)
     if scheme is None:
         return plain, False
     row = support_of(service, scheme, role, model_type)
@@ -78,24 +83,23 @@ class Roofline:
 
     def _layer_seconds(self, placed: Placed, role: Role, tokens: int, bandwidth: float) -> float:
         """Return the time of one pass of `tokens` tokens through these layers."""
-        service, family = self.service, placed.family
+        service, inventory, family = self.service, self.inventory, placed.family
         rate, emulated = _layer_rate(service, placed.scheme, role, self.model_type)
-        held = service.layers_per_device(family, role) * placed.blocks
-        plain = dequantized_bytes(family, role, service, self.inventory)
-        one = layer_bytes(family, placed.scheme, role, service, self.inventory) or plain
-        if emulated:
-            one += 2 * plain
-        moved = one * held * float(read_share(role, service, self.inventory, tokens))
-        routed = tokens
-        if role.decode_share == "active_experts" and self.inventory.moe is not None:
-            routed = ceil_div(tokens * self.inventory.moe.experts_per_token, self.inventory.moe.experts)
-        shard = plain // max(1, self._dtype_bytes)
-        computed = 2 * shard * held * routed
+        layers = service.layers_per_device(family, role) * placed.blocks
+        plain = dequantized_bytes(family, role, service, inventory) * layers
+        # A tied head has no bytes of its own: the embedding is read in its place.
+        held = held_bytes(family, placed.scheme, role, service, inventory, self.model_type) * placed.blocks or plain
+        moved = (held + 2 * plain if emulated else held) * float(read_share(role, service, inventory, tokens))
+        inputs, outputs = shard_shape(family, role, service, inventory)
+        computed = 2 * inputs * outputs * layers * self._tokens_of_one(role, tokens)
         return max(moved / bandwidth, computed / rate if rate else 0.0)
 
-    @property
-    def _dtype_bytes(self) -> int:
-        return min(2, self.inventory.dtype_bytes)
+    def _tokens_of_one(self, role: Role, tokens: int) -> int:
+        """Return the tokens of a pass that one layer sees: one expert sees those that are routed to it."""
+        moe = self.inventory.moe
+        if role.decode_share != "active_experts" or moe is None:
+            return tokens
+        return ceil_div(tokens * moe.experts_per_token, moe.experts)
 
     def _pass(self, layers: Iterable[Placed], tokens: Callable[[Role], int], bandwidth: float) -> float:
         total = 0.0
@@ -106,17 +110,19 @@ class Roofline:
         return total
 
     def _attention_flops(self, tokens: int) -> int:
-        """Return the FLOPs of the attention of one sequence: scores and sums over half of a causal square."""
-        queries = max(
-            (family.out_features for family in self.inventory.layers if family.role in {"q", "mla_q_b"}), default=0
+        """Return the FLOPs on one device of the attention of one sequence: scores and sums over half of a square.
+
+        As wide as what attention hands to its output projection, at the widest block.
+        """
+        roles = ((family, self.catalog.roles.named(family.role)) for family in self.inventory.layers)
+        outputs = (family.in_features for family, role in roles if role.live == "attention" and role.parallel == "row")
+        width = max(outputs, default=0)
+        seen = sum(
+            group.blocks * min(tokens, group.window or tokens)
+            for group in self.inventory.caches
+            if group.kind != "state"
         )
-        queries = queries or max((f.out_features // 3 for f in self.inventory.layers if f.role == "qkv"), default=0)
-        total = 0
-        for group in self.inventory.caches:
-            seen = min(tokens, group.window or tokens)
-            if group.kind != "state":
-                total += group.blocks * 2 * queries * tokens * seen
-        return ceil_div(total, self.service.tensor_parallel)
+        return ceil_div(2 * width * tokens * seen, self.service.tensor_parallel)
 
     def times(self, layers: tuple[Placed, ...], *, kv_fp8: bool) -> Times:
         """Return the times of a model whose layers have these schemes."""
@@ -126,7 +132,7 @@ class Roofline:
         service = self.service
         kv_bytes = cache_need(service, self.inventory, fp8=kv_fp8).payload_bytes
         decode = self._pass(layers, lambda _: service.concurrency, bandwidth) + kv_bytes / bandwidth
-        rate = _rate(service, NATIVE_FORMAT) or _rate(service, "fp16")
+        rate = _native_rate(service)
         if rate is None:
             return Times(decode, None)
         chunk = min(service.context, service.batched_tokens)

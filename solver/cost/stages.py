@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from solver.catalog.roles import RoleKind, Roles
 from solver.intake.inventory import BlockRange, CacheGroup, Inventory, LayerFamily, ParameterGroup, to_ranges
+from solver.units import ceil_div
 
 
 def stage_sizes(blocks: int, stages: int) -> tuple[int, ...]:
@@ -21,9 +23,9 @@ def _indices(ranges: Sequence[BlockRange], stage: range) -> list[int]:
     return [block for part in ranges for block in range(part.first, part.last + 1) if block in stage]
 
 
-def _layer(family: LayerFamily, stage: range, *, first: bool, last: bool) -> LayerFamily | None:
-    if not family.blocks or family.role == "vision":
-        held = last if family.role == "lm_head" else first
+def _layer(family: LayerFamily, kind: RoleKind, stage: range, *, first: bool, last: bool) -> LayerFamily | None:
+    if not family.blocks or kind == "vision":
+        held = last if kind == "head" else first
         return family if held else None
     kept = _indices(family.blocks, stage)
     return family.model_copy(update={"blocks": to_ranges(kept)}) if kept else None
@@ -34,7 +36,7 @@ def _parameters(group: ParameterGroup, stage: range, *, first: bool, last: bool,
         # A tied head needs the embedding on the last stage too; the final norm lies there alone.
         held = (first or (last and tied)) if group.part == "embedding" else last if group.part == "norm" else first
         return group if held else None
-    blocks, kept = len(_indices(group.blocks, range(10**9))), _indices(group.blocks, stage)
+    blocks, kept = sum(part.last - part.first + 1 for part in group.blocks), _indices(group.blocks, stage)
     share = {name: getattr(group, name) * len(kept) // blocks for name in ("elements", "tensors", "wide_elements")}
     return group.model_copy(update={"blocks": to_ranges(kept), **share}) if kept else None
 
@@ -44,11 +46,12 @@ def _cache(group: CacheGroup, stage: range) -> CacheGroup | None:
     return group.model_copy(update={"blocks": len(kept), "at": to_ranges(kept)}) if kept else None
 
 
-def stage_inventories(inventory: Inventory, stages: int) -> tuple[Inventory, ...]:
+def stage_inventories(inventory: Inventory, roles: Roles, stages: int) -> tuple[Inventory, ...]:
     """Return what each pipeline stage holds, as inventories whose layers, other parameters and caches are its own.
 
     The totals (`elements_total` and the like) stay those of the whole model. The first stage holds the embeddings
-    and the vision part, the last one the head and the final norm.
+    and the vision part, the last one the head, the final norm and
+    multi-token-prediction layers.
 
     Raises
     ------
@@ -66,7 +69,9 @@ def stage_inventories(inventory: Inventory, stages: int) -> tuple[Inventory, ...
     for number, size in enumerate(stage_sizes(inventory.blocks, stages)):
         stage, first, last = range(start, start + size), number == 0, number == stages - 1
         start += size
-        layers = (_layer(family, stage, first=first, last=last) for family in inventory.layers)
+        layers = (
+            _layer(family, roles.named(family.role).kind, stage, first=first, last=last) for family in inventory.layers
+        )
         others = (
             _parameters(group, stage, first=first, last=last, tied=inventory.tied_embeddings)
             for group in inventory.others
@@ -78,7 +83,8 @@ def stage_inventories(inventory: Inventory, stages: int) -> tuple[Inventory, ...
                     "layers": tuple(item for item in layers if item),
                     "others": tuple(item for item in others if item),
                     "caches": tuple(item for item in caches if item),
-                    "buffer_bytes": inventory.buffer_bytes * size // inventory.blocks,
+                    "mtp": inventory.mtp if last else None,
+                    "buffer_bytes": ceil_div(inventory.buffer_bytes * size, inventory.blocks),
                 }
             )
         )

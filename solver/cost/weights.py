@@ -9,6 +9,7 @@ from solver.catalog.roles import Role, Roles
 from solver.catalog.scheme import Scheme
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.intake.stored_layout import StoredLayout
+from solver.rules.options import support_of
 from solver.rules.patterns import first_match
 from solver.rules.service import Service, served_dtype_bytes, shard_shape
 from solver.units import ceil_div, round_up
@@ -60,6 +61,15 @@ def layer_bytes(
     return layout.size_bytes(inputs, outputs, served_dtype_bytes(inventory))
 
 
+def held_bytes(
+    family: LayerFamily, scheme: Scheme | None, role: Role, service: Service, inventory: Inventory, model_type: str
+) -> int:
+    """Return the bytes that the fullest device holds of this family's layers in one block, padded as kernels do."""
+    row = None if scheme is None else support_of(service, scheme, role, model_type)
+    one = layer_bytes(family, scheme, role, service, inventory, None if row is None else row.padding)
+    return one * service.layers_per_device(family, role)
+
+
 def _layout(stored: str | None, inventory: Inventory) -> StoredLayout:
     """Return the format called `stored`, which the inventory describes."""
     if stored is None or inventory.quantized is None:
@@ -70,20 +80,18 @@ def _layout(stored: str | None, inventory: Inventory) -> StoredLayout:
 def mtp_bytes(service: Service, roles: Roles, inventory: Inventory) -> int:
     """Return the bytes on one device of the multi-token-prediction layers, as the checkpoint holds them.
 
-    0 where there are none, or where they are not kept. Their linear layers are those of the blocks that they copy.
+    0 where there are none, or where they are not kept.
     """
     mtp = inventory.mtp
     if mtp is None or not service.keep_mtp:
         return 0
     linears = sum(
         layer_bytes(family, None, role, service, inventory) * service.layers_per_device(family, role)
-        for block in mtp.copied_blocks
-        for family in inventory.layers
-        if block in family.block_indices
+        for family in mtp.families
         for role in (roles.named(family.role),)
     )
     plain = mtp.replicated_elements + ceil_div(mtp.sharded_elements, service.tensor_parallel)
-    return mtp.layers * linears + plain * served_dtype_bytes(inventory)
+    return mtp.layers * linears + plain * served_dtype_bytes(inventory) + mtp.buffer_bytes
 
 
 def other_bytes(service: Service, inventory: Inventory) -> int:

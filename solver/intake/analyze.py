@@ -1,12 +1,14 @@
 """The intake: from a model's configuration to its analysis."""
 
+from typing import Any
+
 from solver.catalog import Catalog
-from solver.errors import BadInputError
+from solver.errors import BadInputError, NoDecoderError
 from solver.intake.analysis import AnalyzedModel, ModelAnalysis, QuantizationTargets
 from solver.intake.caches import block_config, cache_groups
 from solver.intake.checkpoint import checkpoint_of, checkpoint_risks, weight_type, with_checkpoint, with_gguf_config
 from solver.intake.headers_only import analyze_headers
-from solver.intake.inventory import DTYPE_BYTES, Inventory, LayerFamily, MixtureOfExperts
+from solver.intake.inventory import DTYPE_BYTES, Inventory, LayerFamily, MixtureOfExperts, ParameterGroup
 from solver.intake.layers import find_convolutions, find_layers, not_quantized, other_parameters, to_families
 from solver.intake.meta import MetaModel, build_on_meta
 from solver.intake.mtp import find_mtp
@@ -16,7 +18,7 @@ from solver.intake.shares import config_differences, part_shares
 from solver.intake.source import ModelSource
 from solver.intake.stored import StoredQuantization, stored_quantization
 from solver.intake.stored_risk import unsized
-from solver.intake.stored_sizes import StoredSize, saved_buffers, stored_size
+from solver.intake.stored_sizes import Storage, StoredSize, saved_buffers
 from solver.intake.translate import real_names, uncounted_groups
 
 ASSUMED_DTYPE = "bfloat16"
@@ -48,46 +50,40 @@ def _check_consistency(meta: MetaModel, catalog: Catalog) -> None:
         raise ValueError(f"a token cannot be routed to {routed} of {experts} experts")
 
 
+def _real_parts(
+    layers: tuple[LayerFamily, ...], others: tuple[ParameterGroup, ...], text: Any, reading: Reading, catalog: Catalog
+) -> tuple[tuple[LayerFamily, ...], tuple[ParameterGroup, ...]]:
+    """Return layers and other parameters as the real model has them, where another type was read in its place."""
+    if reading.translation is None:
+        return layers, others
+    uncounted = uncounted_groups(reading.translation, text)
+    return real_names(layers, reading.translation, catalog.roles), (*others, *uncounted)
+
+
 def _inventory(
     meta: MetaModel, dtype: str, stored: StoredQuantization | None, reading: Reading, catalog: Catalog
 ) -> tuple[Inventory, list[str]]:
+    text, roles, translation = meta.text_config, catalog.roles, reading.translation
     found = find_layers(meta.model)
     stored_as = stored.name_of if stored is not None else not_quantized
-    layers = to_families(found, catalog.roles, stored_as)
-    others = other_parameters(meta.model, found, catalog.roles, stored_as)
-    caches, missing = cache_groups(meta.text_config, catalog.config_fields, catalog.cache_fields)
-    elements = sum(parameter.numel() for parameter in meta.model.parameters())
-    text = meta.text_config
-    context = catalog.config_fields.first("context", text)
-    dtype_bytes = DTYPE_BYTES[dtype]
-    if reading.translation is not None:
-        uncounted = uncounted_groups(reading.translation, reading.source.config, text.num_hidden_layers)
-        layers = real_names(layers, reading.translation, catalog.roles)
-        others = (*others, *uncounted)
-        elements += sum(group.elements for group in uncounted)
-        missing = [*missing, *reading.translation.missing]
-    if reading.translation is not None and not reading.translation.buffers:
-        buffers = StoredSize()
-    else:
-        buffers = saved_buffers(meta.model)
-    mtp = find_mtp(catalog.mtp.of(reading.model_type), meta.model, text, layers, catalog.roles, stored_as)
-    everything = layers if mtp is None else (*layers, *mtp.families)
+    built = to_families(found, roles, stored_as), other_parameters(meta.model, found, roles, stored_as)
+    layers, others = _real_parts(*built, text, reading, catalog)
+    mtp = find_mtp(catalog.mtp.of(reading.model_type), meta.model, text, layers, roles, stored_as)
+    everything = (*layers, *(mtp.all_families if mtp is not None else ()))
     used = {family.stored for family in everything} | {group.stored for group in others}
     quantized = stored.record(used) if stored is not None else None
-    sizes = {"hidden_size": text.hidden_size, "dtype_bytes": dtype_bytes}
-    size = buffers + stored_size(layers, others, quantized, **sizes)
-    record = None
-    if mtp is not None:
-        plain = StoredSize(mtp.plain_elements, mtp.plain_elements * dtype_bytes)
-        extra = plain + mtp.buffers + stored_size(mtp.families, (), quantized, **sizes)
-        size, buffers = size + extra, buffers + mtp.buffers
-        record = mtp.record.model_copy(update={"size_bytes": extra.size_bytes})
-    known = quantized is None or not quantized.unknown
+    storage = Storage(quantized, text.hidden_size, DTYPE_BYTES[dtype])
+    buffers = saved_buffers(meta.model) if translation is None or translation.buffers else StoredSize()
+    extra = mtp.size(storage) if mtp is not None else StoredSize()
+    size = buffers + storage.of(layers, others) + extra
+    caches, missing = cache_groups(text, catalog.config_fields, catalog.cache_fields)
+    context = catalog.config_fields.first("context", text)
+    uncounted = sum(group.elements for group in others) - sum(group.elements for group in built[1])
     inventory = Inventory(
         dtype=dtype,
-        elements_total=elements,
-        checkpoint_bytes=size.size_bytes if known else None,
-        stored_elements=size.elements if known else None,
+        elements_total=sum(parameter.numel() for parameter in meta.model.parameters()) + uncounted,
+        checkpoint_bytes=size.size_bytes if storage.known else None,
+        stored_elements=size.elements if storage.known else None,
         hidden_size=text.hidden_size,
         vocab_size=text.vocab_size,
         blocks=text.num_hidden_layers,
@@ -97,29 +93,14 @@ def _inventory(
         others=others,
         caches=caches,
         moe=_moe(layers, meta, catalog),
-        buffer_bytes=buffers.size_bytes - (mtp.buffers.size_bytes if mtp else 0),
+        buffer_bytes=buffers.size_bytes,
         convolutions=find_convolutions(meta.model),
-        mtp=record,
-        parts=part_shares(layers, others, quantized, **sizes),
-        differences=config_differences(
-            everything,
-            others,
-            quantized,
-            hidden_size=text.hidden_size,
-            buffer_elements=buffers.elements,
-            mtp_elements=record.elements if record else 0,
-        ),
+        mtp=mtp.record(extra.size_bytes if storage.known else None) if mtp is not None else None,
+        parts=part_shares(layers, others, storage),
+        differences=config_differences(everything, others, storage, buffers, mtp),
         quantized=quantized,
     )
-    return inventory, [*missing, *unsized(quantized)]
-
-
-def _encoder_decoder(source: ModelSource) -> BadInputError:
-    return BadInputError(
-        "is an encoder-decoder model; its cross-attention caches are not known here.",
-        where=source.name,
-        mend="Plan a decoder-only model.",
-    )
+    return inventory, [*missing, *(translation.missing if translation is not None else ()), *unsized(quantized)]
 
 
 def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: bool = False) -> ModelAnalysis:
@@ -135,8 +116,6 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
 
     """
     source = with_gguf_config(source, catalog)
-    if source.config.get("is_encoder_decoder"):
-        raise _encoder_decoder(source)
     checkpoint = checkpoint_of(source)
     stored = stored_quantization(source, catalog)
     # A quantized checkpoint's tensors do not have the model's own type.
@@ -145,13 +124,13 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
         reading = read_configuration(source, catalog, trust_remote_code=trust_remote_code)
         dtype, notes = weight_type(stated_dtype(reading.source), ASSUMED_DTYPE, plain)
         meta = build_on_meta(reading.source, dtype, trust_remote_code=trust_remote_code)
+    except NoDecoderError:
+        raise
     except BadInputError as error:
         if checkpoint is None or not checkpoint.has_shapes or checkpoint.gguf_architecture is not None:
             raise
         dtype, notes = weight_type(stated_dtype(source), ASSUMED_DTYPE, checkpoint)
         return analyze_headers(source, checkpoint, dtype, catalog, reason=error, assumptions=notes)
-    if getattr(meta.config, "is_encoder_decoder", False):
-        raise _encoder_decoder(source)
     try:
         _check_consistency(meta, catalog)
         inventory, missing = _inventory(meta, dtype, stored, reading, catalog)
@@ -166,14 +145,6 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
     model_type = reading.model_type
     template = catalog.templates.find(model_type)
     translation = reading.translation
-    assumptions = list(notes)
-    if translation is not None:
-        how = (
-            "read with changed fields, since transformers refuses those of the file"
-            if translation.reads_as == translation.model_type
-            else f"read as {translation.reads_as}, since transformers has no {translation.model_type}"
-        )
-        assumptions.append(f"{how}: {translation.evidence}")
     return ModelAnalysis(
         analysis_status="partial" if missing else "complete",
         model=AnalyzedModel(
@@ -197,5 +168,5 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
         ),
         inventory=inventory,
         missing=tuple(missing),
-        assumptions=tuple(assumptions),
+        assumptions=(*notes, *(() if translation is None else (translation.note,))),
     )

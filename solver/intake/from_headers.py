@@ -13,6 +13,7 @@ from solver.intake.inventory import DTYPE_BYTES, CacheGroup, Inventory, LayerFam
 from solver.intake.layers import FoundLayer, expert_family, generic_name, part_of, to_families
 from solver.intake.shares import part_shares
 from solver.intake.sort_tensors import SortedTensors, count_of, raw_config
+from solver.intake.stored_sizes import Storage
 from solver.intake.tally import to_differences
 from solver.intake.tensors import Checkpoint, StoredTensor
 
@@ -152,7 +153,7 @@ def inventory_from_headers(
             "moe": moe,
             "stored_elements": checkpoint.elements,
             "parts": part_shares(
-                layers, _groups(found.others, catalog.roles), None, hidden_size=hidden, dtype_bytes=DTYPE_BYTES[dtype]
+                layers, _groups(found.others, catalog.roles), Storage(None, hidden, DTYPE_BYTES[dtype])
             ),
             "differences": to_differences(found.tallies, catalog.stored_tensors),
         }

@@ -182,10 +182,12 @@ class MultiTokenPrediction(Record):
 
     layers: int = Field(gt=0)
     copied_blocks: tuple[int, ...] = Field(description="blocks whose layers each of them has too")
+    families: tuple[LayerFamily, ...] = Field(description="linear layers of one of them, as it is stored")
     elements: int = Field(gt=0, description="parameters of all of them")
     size_bytes: int | None = Field(description="as stored, saved buffers included; null if the format is unknown")
     replicated_elements: int = Field(ge=0, description="outside the linear layers, on every device")
     sharded_elements: int = Field(ge=0, description="embeddings and heads of their own, cut by tensor parallelism")
+    buffer_bytes: int = Field(ge=0, description="of saved buffers, on every device")
 
 
 class PartShare(Record):
@@ -260,7 +262,8 @@ class Inventory(Record):
     @model_validator(mode="after")
     def _formats_known(self) -> "Inventory":
         known = {layout.name for layout in self.quantized.formats} if self.quantized else set()
-        used = {family.stored for family in self.layers} | {group.stored for group in self.others}
+        predicting = self.mtp.families if self.mtp is not None else ()
+        used = {family.stored for family in (*self.layers, *predicting)} | {group.stored for group in self.others}
         lacking = sorted({name for name in used if name is not None} - known)
         if lacking:
             raise ValueError(f"no stored format is called {' or '.join(lacking)}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from solver.errors import BadInputError, MissingError
+from solver.errors import BadInputError, MissingError, NoDecoderError
 from solver.intake.source import ModelSource
 
 _NOT_FOR_META = ("quantization_config", "_attn_implementation", "attn_implementation")
@@ -125,11 +125,7 @@ def _check_decoder(source: ModelSource, config: Any) -> None:
         either = all(hasattr(type(part), name) for name in ("is_decoder", "add_cross_attention"))
         encodes = either and not part.is_decoder
         if encodes or getattr(part, "is_encoder_decoder", False):
-            raise BadInputError(
-                f"a model of type {config.model_type!r} has an encoder, and only decoders are planned.",
-                where=source.name,
-                mend="Name a model that only decodes text.",
-            )
+            raise NoDecoderError(config.model_type, where=source.name)
     if names.isdisjoint(_keys(source.config)):
         raise BadInputError(
             f"states none of {', '.join(sorted(_SIZES))} of a model of type {config.model_type!r}.",

@@ -1,6 +1,5 @@
 """The multi-token-prediction layers of a checkpoint, sized from the blocks that they copy."""
 
-import re
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,9 +9,9 @@ from solver.catalog.mtp import MtpRule
 from solver.catalog.roles import RoleKind, Roles
 from solver.intake.inventory import LayerFamily, MultiTokenPrediction, to_ranges
 from solver.intake.layers import family_name
-from solver.intake.stored_sizes import StoredSize
+from solver.intake.stored_sizes import Storage, StoredSize
 
-_BLOCK = re.compile(r"(?:^|\.)layers\.(\d+)\.")
+StoredAs = Callable[[str, RoleKind], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +24,59 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class MtpFound:
-    """The layers as the inventory records them, and their linear layers as families of one block each."""
+    """All such layers of a checkpoint, together.
 
-    record: MultiTokenPrediction
+    Parameters
+    ----------
+    layers, copied_blocks
+        How many there are, and the blocks whose layers each of them has too.
+    families
+        The linear layers of one of them, each family in the block that it copies.
+    replicated_elements, sharded_elements
+        Parameters outside these, by whether every device has them.
+    buffers
+        Saved buffers.
+
+    """
+
+    layers: int
+    copied_blocks: tuple[int, ...]
     families: tuple[LayerFamily, ...]
-    plain_elements: int
-    """Parameters outside the linear layers, in the model's own type."""
+    replicated_elements: int
+    sharded_elements: int
     buffers: StoredSize
+
+    @property
+    def plain_elements(self) -> int:
+        """Parameters outside the linear layers."""
+        return self.replicated_elements + self.sharded_elements
+
+    @property
+    def elements(self) -> int:
+        """All parameters."""
+        return self.plain_elements + sum(family.weight_elements * family.count for family in self.all_families)
+
+    @property
+    def all_families(self) -> tuple[LayerFamily, ...]:
+        """The linear layers of all of them."""
+        return self.families * self.layers
+
+    def size(self, storage: Storage) -> StoredSize:
+        """Return their size as stored: only linear layers are quantized."""
+        return storage.plain(self.plain_elements) + self.buffers + storage.of(self.all_families)
+
+    def record(self, size_bytes: int | None) -> MultiTokenPrediction:
+        """Return what the inventory keeps."""
+        return MultiTokenPrediction(
+            layers=self.layers,
+            copied_blocks=self.copied_blocks,
+            families=self.families,
+            elements=self.elements,
+            size_bytes=size_bytes,
+            replicated_elements=self.replicated_elements,
+            sharded_elements=self.sharded_elements,
+            buffer_bytes=self.buffers.size_bytes,
+        )
 
 
 def _count(rule: MtpRule, text_config: Any) -> int:
@@ -47,10 +92,10 @@ def _blocks(model: Any, roles: Roles, text_blocks: int) -> dict[int, _Block]:
     elements: dict[int, int] = defaultdict(int)
     buffers: dict[int, StoredSize] = defaultdict(StoredSize)
     for name, tensor in model.state_dict(keep_vars=True).items():
-        match = _BLOCK.search(name)
-        if match is None or int(match[1]) >= text_blocks or roles.of(family_name(name)[0]).kind == "vision":
+        family, block = family_name(name)
+        if block is None or block >= text_blocks or roles.of(family).kind == "vision":
             continue
-        block, count = int(match[1]), tensor.numel()
+        count = tensor.numel()
         if name in trained:
             elements[block] += count
         else:
@@ -68,10 +113,17 @@ def _copied(rule: MtpRule, blocks: dict[int, _Block], text_config: Any) -> tuple
     return tuple(largest(wanted) for wanted in rule.like)
 
 
-def _path(family: LayerFamily, start: str) -> str:
-    """Return where a layer like those of a family lies in the checkpoint, inside the module at `start`."""
-    inside = family.name.split("{block}.", 1)[1]
-    return f"{start}.{inside}".replace("{expert}", "0")
+def _copies(
+    layers: tuple[LayerFamily, ...], block: int, start: str, roles: Roles, stored_as: StoredAs
+) -> list[LayerFamily]:
+    """Return the layers of a block, each stored as what lies inside the module at `start` of the checkpoint is."""
+    copies = []
+    for family in layers:
+        if block in family.block_indices:
+            path = f"{start}.{family.name.split('{block}.', 1)[1]}".replace("{expert}", "0")
+            stored = stored_as(path, roles.of(family.name).kind)
+            copies.append(family.model_copy(update={"blocks": to_ranges([block]), "stored": stored}))
+    return copies
 
 
 def find_mtp(
@@ -80,12 +132,11 @@ def find_mtp(
     text_config: Any,
     layers: tuple[LayerFamily, ...],
     roles: Roles,
-    stored_as: Callable[[str, RoleKind], str | None],
+    stored_as: StoredAs,
 ) -> MtpFound | None:
     """Return the multi-token-prediction layers of the checkpoint, or None if it has none.
 
-    `stored_as` gives the format in which a quantized checkpoint holds a path. `size_bytes` of the record is left
-    open: whoever knows the layouts of the formats fills it in.
+    `stored_as` gives the format in which a quantized checkpoint holds a path.
     """
     count = _count(rule, text_config) if rule is not None else 0
     if rule is None or count == 0:
@@ -93,42 +144,17 @@ def find_mtp(
     blocks = _blocks(model, roles, text_config.num_hidden_layers)
     copied = _copied(rule, blocks, text_config)
     start = rule.path.replace("{next}", str(text_config.num_hidden_layers))
-    families = tuple(
-        family.model_copy(
-            update={
-                "blocks": to_ranges([block]),
-                "stored": stored_as(
-                    f"{start}.{family.name.split('{block}.', 1)[1].replace('{expert}', '0')}",
-                    roles.of(family.name).kind,
-                ),
-            }
-        )
-        for block in copied
-        for family in layers
-        if block in family.block_indices
-    )
-    own = {
-        sharded: sum(
-            tensor.elements(text_config.hidden_size, text_config.vocab_size)
-            for tensor in rule.tensors
-            if tensor.sharded is sharded
-        )
-        for sharded in (False, True)
-    }
-    parameters = sum(blocks[block].elements for block in copied)
-    replicated = parameters - sum(family.weight_elements * family.count for family in families) + own[False]
+    families = tuple(family for block in copied for family in _copies(layers, block, start, roles, stored_as))
+    in_layers = sum(family.weight_elements * family.count for family in families)
+    sizes = (text_config.hidden_size, text_config.vocab_size)
+    own = sum(tensor.elements(*sizes) for tensor in rule.tensors if not tensor.sharded)
+    sharded = sum(tensor.elements(*sizes) for tensor in rule.tensors if tensor.sharded)
     buffers = sum((blocks[block].buffers for block in copied), StoredSize())
-    record = MultiTokenPrediction(
+    return MtpFound(
         layers=count,
         copied_blocks=copied,
-        elements=count * (parameters + own[False] + own[True]),
-        size_bytes=None,
-        replicated_elements=count * replicated,
-        sharded_elements=count * own[True],
-    )
-    return MtpFound(
-        record=record,
-        families=families * count,
-        plain_elements=count * (replicated + own[True]),
+        families=families,
+        replicated_elements=count * (sum(blocks[block].elements for block in copied) - in_layers + own),
+        sharded_elements=count * sharded,
         buffers=StoredSize(count * buffers.elements, count * buffers.size_bytes),
     )

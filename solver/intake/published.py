@@ -8,10 +8,10 @@ from solver.intake.inventory import Difference, Inventory
 
 TIED_HEAD = "tied head stored twice"
 ROTARY = "rotary buffers of old checkpoints"
-_SMALL = 10**6
-"""What stays unexplained beside matching causes is below this part of the published count."""
-
 MASKS = "causal masks of old checkpoints"
+
+_TRIFLE = 10**-6
+"""What may stay unexplained beside matching causes, as a part of the published count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def explain(published: int, inventory: Inventory) -> Explanation:
     subsets = [chosen for number in range(len(candidates) + 1) for chosen in combinations(candidates, number)]
     nearest = min(subsets, key=lambda chosen: abs(difference - _total(chosen)))
     rest = difference - _total(nearest)
-    if abs(rest) > published // _SMALL:
+    if abs(rest) > published * _TRIFLE:
         nearest = inventory.differences
         rest = difference - _total(nearest)
     return Explanation(nearest, rest)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from solver.catalog import Catalog
 from solver.catalog.translation import Translation
-from solver.errors import BadInputError
+from solver.errors import BadInputError, NoDecoderError
 from solver.intake.inventory import DTYPE_BYTES
 from solver.intake.source import ModelSource
 from solver.intake.translate import find_translation, translated
@@ -26,9 +26,13 @@ def read_configuration(source: ModelSource, catalog: Catalog, *, trust_remote_co
     ------
     BadInputError
         If its type is no name, or has a translation that the configuration does not fit.
+    NoDecoderError
+        If it says that it is an encoder with a decoder.
 
     """
     stated = source.config.get("model_type")
+    if source.config.get("is_encoder_decoder"):
+        raise NoDecoderError(stated, where=source.name)
     if stated is not None and not isinstance(stated, str):
         raise BadInputError(
             f"model_type {stated!r} is no name.",

@@ -19,50 +19,51 @@ class StoredSize:
         return StoredSize(self.elements + other.elements, self.size_bytes + other.size_bytes)
 
 
-def _matrix(layout: StoredLayout, in_features: int, out_features: int, count: int, dtype_bytes: int) -> StoredSize:
-    return StoredSize(
-        count * layout.counted_elements(in_features, out_features),
-        count * layout.size_bytes(in_features, out_features, dtype_bytes),
-    )
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """How the tensors of a checkpoint are stored: in a quantized format, or in the model's own type."""
 
+    quantized: Quantized | None
+    hidden_size: int
+    dtype_bytes: int
 
-def layer_size(family: LayerFamily, quantized: Quantized | None, dtype_bytes: int) -> StoredSize:
-    """Return the size of the weights of a family; a tied one takes none of its own."""
-    if family.tied:
-        return StoredSize()
-    if quantized is not None and family.stored is not None:
-        layout = quantized.layout(family.stored)
-        return _matrix(layout, family.in_features, family.out_features, family.count, dtype_bytes)
-    elements = family.weight_elements * family.count
-    return StoredSize(elements, elements * dtype_bytes)
+    @property
+    def known(self) -> bool:
+        """Whether all formats are known; sizes mean nothing otherwise."""
+        return self.quantized is None or not self.quantized.unknown
 
+    def layout(self, stored: str | None) -> StoredLayout | None:
+        """Return the layout of a format, or None for the model's own type."""
+        return None if self.quantized is None or stored is None else self.quantized.layout(stored)
 
-def group_size(group: ParameterGroup, quantized: Quantized | None, hidden_size: int, dtype_bytes: int) -> StoredSize:
-    """Return the size of a group of parameters; quantized ones are a matrix of rows of `hidden_size`."""
-    if quantized is not None and group.stored is not None:
-        layout = quantized.layout(group.stored)
-        return _matrix(layout, hidden_size, group.elements // hidden_size, 1, dtype_bytes)
-    return StoredSize(group.elements, group.elements * dtype_bytes)
+    def plain(self, elements: int) -> StoredSize:
+        """Return the size of elements in the model's own type."""
+        return StoredSize(elements, elements * self.dtype_bytes)
 
+    def layer(self, family: LayerFamily) -> StoredSize:
+        """Return the size of the weights of a family; a tied one takes none of its own."""
+        if family.tied:
+            return StoredSize()
+        return self._matrices(family.stored, family.in_features, family.out_features, family.count)
 
-def stored_size(
-    layers: Iterable[LayerFamily],
-    others: Iterable[ParameterGroup],
-    quantized: Quantized | None,
-    *,
-    hidden_size: int,
-    dtype_bytes: int,
-) -> StoredSize:
-    """Return the size of all parameters: quantized ones in their format, the rest in the model's own type.
+    def group(self, group: ParameterGroup) -> StoredSize:
+        """Return the size of a group of parameters; quantized ones are a matrix of rows of the hidden size."""
+        if group.stored is None:
+            return self.plain(group.elements)
+        return self._matrices(group.stored, self.hidden_size, group.elements // self.hidden_size, 1)
 
-    Embeddings and routers that are quantized are matrices of rows of `hidden_size`.
-    """
-    total = StoredSize()
-    for family in layers:
-        total += layer_size(family, quantized, dtype_bytes)
-    for group in others:
-        total += group_size(group, quantized, hidden_size, dtype_bytes)
-    return total
+    def of(self, layers: Iterable[LayerFamily], others: Iterable[ParameterGroup] = ()) -> StoredSize:
+        """Return the size of layers and other parameters together."""
+        return sum((*map(self.layer, layers), *map(self.group, others)), StoredSize())
+
+    def _matrices(self, stored: str | None, in_features: int, out_features: int, count: int) -> StoredSize:
+        layout = self.layout(stored)
+        if layout is None:
+            return self.plain(in_features * out_features * count)
+        return StoredSize(
+            count * layout.counted_elements(in_features, out_features),
+            count * layout.size_bytes(in_features, out_features, self.dtype_bytes),
+        )
 
 
 def saved_buffers(model: Any) -> StoredSize:

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
-from math import prod
 from typing import Any
 
 from solver.catalog import Catalog
@@ -143,13 +142,14 @@ def real_names(layers: tuple[LayerFamily, ...], translation: Translation, roles:
     )
 
 
-def uncounted_groups(translation: Translation, config: Mapping[str, Any], blocks: int) -> tuple[ParameterGroup, ...]:
+def uncounted_groups(translation: Translation, text_config: Any) -> tuple[ParameterGroup, ...]:
     """Return the parameters of every block that the type read instead does not have."""
+    blocks = text_config.num_hidden_layers
     return tuple(
         ParameterGroup(
             part=tensor.part,
             blocks=to_ranges(range(blocks)),
-            elements=blocks * prod(_whole(config, name) for name in tensor.shape),
+            elements=blocks * tensor.elements(text_config.hidden_size, text_config.vocab_size),
             tensors=blocks,
         )
         for tensor in translation.uncounted

@@ -9,7 +9,7 @@ from solver.catalog import NATIVE, Catalog
 from solver.catalog.roles import Role
 from solver.catalog.scheme import Scheme
 from solver.cost.footprint import footprint
-from solver.cost.weights import dequantized_bytes, kv_scale_bytes, layer_bytes, mtp_bytes, other_bytes, read_share
+from solver.cost.weights import dequantized_bytes, held_bytes, kv_scale_bytes, mtp_bytes, other_bytes, read_share
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Option, Problem, UnitClass, Vector
 from solver.risk.model import RiskModel
@@ -32,24 +32,22 @@ class Costs:
     def _vector(self, member: Member, scheme: Scheme | None, settings: Settings) -> tuple[int, float, Fraction]:
         role = self.catalog.roles.named(member.family.role)
         support = None if scheme is None else support_of(self.service, scheme, role, self.risk.model_type)
-        padding = None if support is None else support.padding
-        size = layer_bytes(member.family, scheme, role, self.service, self.inventory, padding)
+        size = held_bytes(member.family, scheme, role, self.service, self.inventory, self.risk.model_type)
         # A tied head takes no bytes of its own, but a decoding step reads the embedding in its place.
-        stored = size or member.family.weight_elements * self.inventory.dtype_bytes // self.service.tensor_parallel
-        read = stored * read_share(role, self.service, self.inventory)
+        read = (size or self._dequantized(member.family, role)) * read_share(role, self.service, self.inventory)
         loss = 0.0
         if scheme is not None:
             if support is not None and support.support == "emulated":
-                read += self._dequantized_read(member.family, role)
+                # Emulation moves a native copy besides the packed weight, written and read in each step.
+                read += 2 * self._dequantized(member.family, role) * read_share(role, self.service, self.inventory)
             noise = self.risk.noise(scheme, member.family.role, settings.algorithms)
             loss = self.risk.sensitivity(member.family, member.block) * noise
-        held = self.service.layers_per_device(member.family, role)
-        return size * held, loss * member.layers, read * held
+        return size, loss * member.layers, read
 
-    def _dequantized_read(self, family: LayerFamily, role: Role) -> Fraction:
-        """Return what emulation moves besides the packed weight: a native copy, written and read in each step."""
-        native = dequantized_bytes(family, role, self.service, self.inventory)
-        return 2 * native * read_share(role, self.service, self.inventory)
+    def _dequantized(self, family: LayerFamily, role: Role) -> int:
+        """Return the bytes on one device of one block's layers in the type that the model is served in."""
+        one = dequantized_bytes(family, role, self.service, self.inventory)
+        return one * self.service.layers_per_device(family, role)
 
     def of(self, members: Sequence[Member], scheme: Scheme | None, settings: Settings) -> Vector:
         """Return bytes, risk steps and bytes read of layers that share a scheme (None is native)."""
@@ -103,7 +101,7 @@ def _classes(units: Sequence[Unit], allowed: AllowedSchemes, costs: Costs, setti
     )
 
 
-def _tied_to_cache(
+def tied_to_cache(
     partition: Partition, allowed: AllowedSchemes, kv_patterns: Sequence[str]
 ) -> tuple[tuple[Unit, ...], AllowedSchemes]:
     """Return the units with all that feed an fp8 cache as one, which may have what all of its parts may.
@@ -138,7 +136,7 @@ def build_problem(
     units, choices, scales = partition.units, allowed, 0
     kv_fp8 = settings.kv_cache_scheme is not None
     if settings.kv_cache_scheme is not None:
-        units, choices = _tied_to_cache(partition, allowed, kv_patterns)
+        units, choices = tied_to_cache(partition, allowed, kv_patterns)
         scales = kv_scale_bytes(costs.catalog.kv_schemes.get(settings.kv_cache_scheme), kv_patterns, costs.inventory)
     native = costs.of(partition.native, None, settings)
     kv_risk = costs.risk.kv_risk(costs.service.context) if kv_fp8 else 0.0

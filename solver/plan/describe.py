@@ -1,10 +1,12 @@
 """From a point to an alternative: patterns, numbers, and what may go wrong."""
 
 import math
+from collections import Counter
 
 from solver.catalog import NATIVE
 from solver.catalog.algorithm import Algorithm
-from solver.cost.footprint import decode_seconds, footprint
+from solver.cost.footprint import footprint
+from solver.cost.roofline import Placed, Roofline, Times
 from solver.intake.analysis import Risk as RiskNote
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Point
 from solver.plan.alternatives import (
@@ -89,6 +91,16 @@ def _algorithm_notes(algorithms: tuple[Algorithm, ...], assignment: Assignment, 
     return notes
 
 
+def _times(assignment: Assignment, context: Context, *, kv_fp8: bool) -> Times:
+    counts = Counter((member.family, scheme) for member, scheme in assignment.schemes.items())
+    placed = tuple(
+        Placed(family, None if scheme == NATIVE else context.catalog.schemes.get(scheme), blocks)
+        for (family, scheme), blocks in counts.items()
+    )
+    model_type = context.analysis.model.model_type
+    return Roofline(context.catalog, context.inventory, context.service, model_type).times(placed, kv_fp8=kv_fp8)
+
+
 def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alternative:
     """Return the alternative that a picked point makes."""
     point = pick.point
@@ -111,7 +123,7 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         high=_rounded(predicted.high),
         source=predicted.source,
     )
-    seconds = decode_seconds(point.vector[2], point.problem.kv_cache_bytes, context.service)
+    times = _times(assignment, context, kv_fp8=kv_fp8)
     used = list(
         dict.fromkeys((member.family, scheme) for member, scheme in assignment.schemes.items() if scheme != NATIVE)
     )
@@ -141,7 +153,8 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         },
         footprint=FootprintPart.of(bill),
         risk=risk,
-        decode_seconds_per_token=None if seconds is None else _rounded(seconds),
+        decode_seconds_per_token=None if times.decode_seconds is None else _rounded(times.decode_seconds),
+        prefill_seconds=None if times.prefill_seconds is None else _rounded(times.prefill_seconds),
         proof=_proof(point),
         environment=environment(context, used),
         risks=tuple(dict.fromkeys(notes)),

@@ -78,7 +78,10 @@ class Alternative(Part):
     scheme_shares: dict[str, float] = Field(description="share of the linear layers' weights under each scheme")
     footprint: FootprintPart | None = Field(description="null in a draft without an inventory")
     risk: RiskPart | None
-    decode_seconds_per_token: float | None
+    decode_seconds_per_token: float | None = Field(description="of one step of all sequences, estimated by roofline")
+    prefill_seconds: float | None = Field(
+        default=None, description="of one prompt of full length, estimated by roofline"
+    )
     proof: ProofPart | None
     environment: dict[str, str] = Field(
         default_factory=dict, description="environment variables that the stack needs for these schemes"
@@ -189,7 +192,10 @@ class QuantPlan(BaseModel):
     chosen: int | None
     footprint: FootprintPart | None
     risk: RiskPart | None
-    decode_seconds_per_token: float | None
+    decode_seconds_per_token: float | None = Field(description="of one step of all sequences, estimated by roofline")
+    prefill_seconds: float | None = Field(
+        default=None, description="of one prompt of full length, estimated by roofline"
+    )
     proof: ProofPart | None
     environment: dict[str, str] = Field(
         default_factory=dict, description="environment variables that the stack needs for these schemes"

@@ -73,6 +73,7 @@ def draft_answer(request: PlanRequest, analysis: ModelAnalysis, catalog: Catalog
         footprint=None,
         risk=None,
         decode_seconds_per_token=None,
+        prefill_seconds=None,
         proof=None,
         risks=(risk, *analysis.risks),
     )

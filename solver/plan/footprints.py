@@ -1,28 +1,27 @@
 """The whole bill of a model in service: unquantized, and under each scheme wherever the stack runs it."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from solver.catalog import NATIVE, Catalog
-from solver.catalog.backend import Padding
-from solver.catalog.roles import Role
 from solver.catalog.scheme import Scheme
 from solver.cost.footprint import Footprint, footprint
 from solver.cost.limits import largest
 from solver.cost.roofline import Placed, Roofline
 from solver.cost.stages import stage_inventories
-from solver.cost.weights import kv_scale_bytes, layer_bytes, mtp_bytes, other_bytes
+from solver.cost.weights import held_bytes, kv_scale_bytes, mtp_bytes, other_bytes
 from solver.errors import BadInputError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
+from solver.optimize.build import tied_to_cache
 from solver.plan.choices import find_choices
 from solver.plan.context import Context, resolve
 from solver.plan.document import FootprintPart, ServicePart
 from solver.plan.planner import service_part
 from solver.plan.request import PlanRequest
-from solver.rules.options import support_of
 from solver.rules.service import Service
 from solver.rules.settings import KV_FP8, kv_refusal
 
@@ -39,11 +38,11 @@ class UniformBill(BaseModel):
     share: float = Field(description="of the linear layers' weights that have it, 0 to 1")
     stage: int = Field(description="pipeline stage of the fullest device, from 0")
     footprint: FootprintPart
-    fits: bool | None = Field(description="whether it keeps the budget; null if the device's memory is not known")
-    longest_context: int | None = Field(description="tokens of each sequence, at the concurrency asked for")
-    highest_concurrency: int | None = Field(description="sequences of the context asked for")
+    fits: bool = Field(description="whether it keeps the budget")
+    longest_context: int = Field(description="tokens of each sequence, at the concurrency asked for")
+    highest_concurrency: int = Field(description="sequences of the context asked for")
     decode_seconds: float | None = Field(description="of one step of all sequences, estimated by roofline")
-    prefill_seconds: float | None = Field(description="of one prompt of full length, estimated by roofline")
+    prefill_seconds: float | None = Field(description="of one whole prompt, estimated by roofline")
 
 
 class FootprintReport(BaseModel):
@@ -83,43 +82,28 @@ class _Stage:
             if item.scheme is not None or not quantized
         )
 
-    def _padding(self, placed: Placed, role: Role, service: Service) -> Padding | None:
-        if placed.scheme is None:
-            return None
-        row = support_of(service, placed.scheme, role, self.context.analysis.model.model_type)
-        return None if row is None else row.padding
-
-    def weights_bytes(self, placed: tuple[Placed, ...], service: Service) -> int:
-        roles, inventory = self.context.catalog.roles, self.context.inventory
-        layers = sum(
-            layer_bytes(item.family, item.scheme, role, service, inventory, self._padding(item, role, service))
-            * service.layers_per_device(item.family, role)
-            * item.blocks
-            for item in placed
-            for role in (roles.named(item.family.role),)
-        )
-        return layers + other_bytes(service, inventory) + mtp_bytes(service, roles, inventory)
-
     def bill(self, scheme: Scheme | None, service: Service, *, kv_fp8: bool) -> Footprint:
-        weights = self.weights_bytes(self.placed(scheme), service)
+        """Return the bill of one device of this stage, with the scheme wherever it may be."""
+        context = self.context
+        roles, inventory, model_type = context.catalog.roles, context.inventory, context.analysis.model.model_type
+        weights = other_bytes(service, inventory) + mtp_bytes(service, roles, inventory)
+        for item in self.placed(scheme):
+            role = roles.named(item.family.role)
+            weights += item.blocks * held_bytes(item.family, item.scheme, role, service, inventory, model_type)
         if kv_fp8:
-            kv_scheme = self.context.catalog.kv_schemes.get(KV_FP8)
-            weights += kv_scale_bytes(kv_scheme, self.context.template.kv_layers, self.context.inventory)
-        return footprint(weights, service, self.context.inventory, self.context.catalog.roles, kv_fp8=kv_fp8)
+            weights += kv_scale_bytes(context.catalog.kv_schemes.get(KV_FP8), context.template.kv_layers, inventory)
+        return footprint(weights, service, inventory, roles, kv_fp8=kv_fp8)
 
 
-def _stage(context: Context) -> _Stage:
+def _stage(context: Context, *, kv_fp8: bool) -> _Stage:
     choices = find_choices(context)
-    units: dict[tuple[object, frozenset[str]], list[Placed]] = {}
-    for member in choices.partition.native:
-        units.setdefault((member.family, frozenset()), []).append(Placed(member.family, None, 1))
-    for unit in choices.partition.units:
-        allowed = frozenset(choices.allowed[unit])
-        for member in unit.members:
-            units.setdefault((member.family, allowed), []).append(Placed(member.family, None, 1))
+    units, allowed = choices.partition.units, choices.allowed
+    if kv_fp8:
+        units, allowed = tied_to_cache(choices.partition, allowed, context.template.kv_layers)
+    members = [(member.family, frozenset(allowed[unit])) for unit in units for member in unit.members]
+    members += [(member.family, frozenset[str]()) for member in choices.partition.native]
     return _Stage(
-        context,
-        tuple((replace(members[0], blocks=len(members)), allowed) for (_, allowed), members in units.items()),
+        context, tuple((Placed(family, None, blocks), names) for (family, names), blocks in Counter(members).items())
     )
 
 
@@ -138,7 +122,7 @@ def _share(stages: list[_Stage], scheme: Scheme | None) -> float:
     return round(having / total, 6)
 
 
-def _line(stages: list[_Stage], scheme: Scheme | None, budget: int | None, limit: int, *, kv_fp8: bool) -> UniformBill:
+def _line(stages: list[_Stage], scheme: Scheme | None, budget: int, limit: int, *, kv_fp8: bool) -> UniformBill:
     first = stages[0].context
     service = first.service
 
@@ -160,13 +144,11 @@ def _line(stages: list[_Stage], scheme: Scheme | None, budget: int | None, limit
         share=_share(stages, scheme),
         stage=fullest,
         footprint=FootprintPart.of(bills[fullest]),
-        fits=None if budget is None else bills[fullest].total_bytes <= budget,
-        longest_context=None
-        if budget is None
-        else largest(lambda tokens: total(replace(service, context=tokens)) <= budget, limit),
-        highest_concurrency=None
-        if budget is None
-        else largest(lambda number: total(replace(service, concurrency=number)) <= budget, _MOST_SEQUENCES),
+        fits=bills[fullest].total_bytes <= budget,
+        longest_context=largest(lambda tokens: total(replace(service, context=tokens)) <= budget, limit),
+        highest_concurrency=largest(
+            lambda number: total(replace(service, concurrency=number)) <= budget, _MOST_SEQUENCES
+        ),
         decode_seconds=sum(decode) if len(decode) == len(stages) else None,
         prefill_seconds=sum(prefill) if len(prefill) == len(stages) else None,
     )
@@ -189,7 +171,7 @@ def uniform_bills(
     """
     context = resolve(request, analysis, inventory, catalog)
     try:
-        parts = stage_inventories(inventory, stages)
+        parts = stage_inventories(inventory, catalog.roles, stages)
     except ValueError as error:
         raise BadInputError(f"{error}.", where=f"--pp {stages}", mend="Ask for fewer stages.") from error
     kv_fp8 = request.kv_cache_scheme == KV_FP8
@@ -198,7 +180,7 @@ def uniform_bills(
         refusal = kv_refusal(context.template, inventory, service.backend, service.hardware.kernel_class)
         if refusal is not None:
             raise BadInputError(f"{refusal}.", where="--kv fp8", mend="Leave --kv out.")
-    held = [_stage(replace(context, inventory=part)) for part in parts]
+    held = [_stage(replace(context, inventory=part), kv_fp8=kv_fp8) for part in parts]
     limit = inventory.max_context or _MOST_TOKENS
     lines = [_line(held, scheme, context.budget.size_bytes, limit, kv_fp8=kv_fp8) for scheme in _schemes(held, catalog)]
     return FootprintReport(

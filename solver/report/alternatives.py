@@ -65,6 +65,8 @@ def _settings(alternative: Alternative) -> str:
     lines = []
     if alternative.decode_seconds_per_token is not None:
         lines.append(f"{1000 * alternative.decode_seconds_per_token:.3g} ms/token")
+    if alternative.prefill_seconds is not None:
+        lines.append(f"{alternative.prefill_seconds:.3g} s prompt")
     overrides = len(alternative.layer_quant_config)
     lines.append(f"{overrides} override{'' if overrides == 1 else 's'}")
     lines.append(f"KV cache {alternative.kv_cache_scheme or 'native'}")
@@ -78,7 +80,7 @@ def _settings(alternative: Alternative) -> str:
 def alternatives_table(answer: Answer) -> Table:
     """Return the table of all alternatives, the recommended one marked."""
     table = Table(box=box.SIMPLE_HEAD, show_lines=True, padding=(0, 1))
-    for heading in ("plan", "GB on a device", "perplexity est.", "decode est."):
+    for heading in ("plan", "GB on a device", "perplexity est.", "time est."):
         table.add_column(heading, overflow="fold")
     for item in answer.alternatives:
         plan = _plan(item, recommended=item.id == answer.recommended)

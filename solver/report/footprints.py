@@ -16,9 +16,7 @@ def _gigabytes(size: int) -> str:
     return f"{size / 1e9:.2f}"
 
 
-def _many(number: int | None) -> str:
-    if number is None:
-        return "-"
+def _many(number: int) -> str:
     return str(number) if number < 10_000 else f"{number // 1000}k"
 
 
@@ -37,7 +35,7 @@ def _row(bill: UniformBill) -> tuple[Text, ...]:
     rest = parts.activation_bytes + parts.runtime_bytes
     return (
         Text(_name(bill), style="bold"),
-        Text(_gigabytes(parts.total_bytes), style="red" if bill.fits is False else "bold"),
+        Text(_gigabytes(parts.total_bytes), style="bold" if bill.fits else "red"),
         *(Text(_gigabytes(size)) for size in (parts.weights_bytes, parts.kv_cache_bytes, rest)),
         Text(_many(bill.longest_context)),
         Text(_many(bill.highest_concurrency)),

@@ -65,6 +65,14 @@ def _stored_formats(catalog: Catalog) -> list[Row]:
     ]
 
 
+def _kv_schemes(catalog: Catalog) -> list[Row]:
+    return [(item.name, item.summary) for item in catalog.kv_schemes]
+
+
+def _translations(catalog: Catalog) -> list[Row]:
+    return [(item.model_type, item.reads_as, item.evidence) for item in catalog.translations]
+
+
 def _models(catalog: Catalog) -> list[Row]:
     return [
         (
@@ -83,6 +91,8 @@ _SECTIONS: dict[str, tuple[Row, Callable[[Catalog], list[Row]]]] = {
     "hardware": (("name", "accelerator", "memory", "bandwidth"), _hardware),
     "backends": (("name", "stack", "version", "what it loads"), _backends),
     "stored_formats": (("format", "file to file", "layers", "what it is"), _stored_formats),
+    "kv_schemes": (("KV cache", "what it is"), _kv_schemes),
+    "translations": (("model type", "read as", "how the result compares"), _translations),
     "models": (("model", "type", "elements"), _models),
 }
 SECTION_NAMES = tuple(_SECTIONS)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solver.catalog import Catalog
-from solver.cost.footprint import decode_seconds, footprint
+from solver.cost.footprint import footprint
 from solver.cost.weights import dequantized_bytes, layer_bytes, other_bytes, read_share
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.rules.service import Service, shard_shape
@@ -170,11 +170,3 @@ class TestBill:
         alone = footprint(0, service(16), inventory, catalog.roles, kv_fp8=False)
         together = footprint(0, service(16, tp=2), inventory, catalog.roles, kv_fp8=False)
         assert together.runtime_bytes > alone.runtime_bytes
-
-    def test_decoding_is_bytes_over_reachable_bandwidth(self) -> None:
-        # MI300X: 5.3 TB/s, of which 0.8 are reached.
-        assert decode_seconds(4 * 10**9, 24 * 10**7, service(16)) == pytest.approx(1e-3)
-
-    def test_decoding_is_not_guessed_without_a_bandwidth(self, catalog: Catalog) -> None:
-        unknown = Service(catalog.hardware.get("h100_nvl"), catalog.backends.get("vllm"), 16, 1, 1)
-        assert decode_seconds(1, 1, unknown) is None

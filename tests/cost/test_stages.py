@@ -29,10 +29,12 @@ def test_sizes_are_those_of_vllm() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("stages", [1, 2, 3, 8])
-def test_stages_hold_every_layer_parameter_and_cache_once(model: str, stages: int, analyse: Analyse) -> None:
+def test_stages_hold_every_layer_parameter_and_cache_once(
+    model: str, stages: int, analyse: Analyse, catalog: Catalog
+) -> None:
     inventory = analyse(model).inventory
     assert inventory is not None
-    parts = stage_inventories(inventory, stages)
+    parts = stage_inventories(inventory, catalog.roles, stages)
     assert len(parts) == stages
     layers = sum(family.count * family.weight_elements for part in parts for family in part.layers)
     assert layers == sum(family.count * family.weight_elements for family in inventory.layers)
@@ -49,10 +51,10 @@ def _second_embedding(model: str, stages: int, parts: tuple) -> int:  # type: ig
     return sum(group.elements for group in parts[-1].others if group.part == "embedding")
 
 
-def test_the_head_is_on_the_last_stage_and_the_embedding_on_the_first(analyse: Analyse) -> None:
+def test_the_head_is_on_the_last_stage_and_the_embedding_on_the_first(analyse: Analyse, catalog: Catalog) -> None:
     inventory = analyse("Qwen/Qwen3-8B").inventory
     assert inventory is not None
-    first, last = stage_inventories(inventory, 2)
+    first, last = stage_inventories(inventory, catalog.roles, 2)
     assert [family.role for family in last.layers if family.role == "lm_head"] == ["lm_head"]
     assert not any(family.role == "lm_head" for family in first.layers)
     assert any(group.part == "embedding" for group in first.others)
@@ -63,4 +65,4 @@ def test_more_stages_than_blocks_are_refused(analyse: Analyse, catalog: Catalog)
     inventory = analyse("Qwen/Qwen3-8B").inventory
     assert inventory is not None
     with pytest.raises(ValueError, match="36 blocks do not fill 37 stages"):
-        stage_inventories(inventory, 37)
+        stage_inventories(inventory, catalog.roles, 37)

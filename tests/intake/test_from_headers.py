@@ -8,7 +8,7 @@ import pytest
 
 from solver import api
 from solver.catalog import Catalog
-from solver.errors import BadInputError
+from solver.errors import BadInputError, NoDecoderError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.from_headers import inventory_from_headers
 from solver.intake.inventory import Inventory, LayerFamily
@@ -29,6 +29,21 @@ def analysed(folder: Path, catalog: Catalog) -> tuple[ModelAnalysis, Inventory]:
 def by_name(inventory: Inventory) -> dict[str, LayerFamily]:
     """Return the layer families by name; which routers are linear layers, headers cannot tell."""
     return {family.name: family for family in inventory.layers if family.role not in ROUTERS}
+
+
+class TestEncoders:
+    def test_are_refused_though_their_headers_lie_there(self, tmp_path: Path, catalog: Catalog) -> None:
+        from transformers import BertConfig, BertForMaskedLM
+
+        sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+        BertForMaskedLM(BertConfig(vocab_size=100, **sizes)).save_pretrained(tmp_path)
+        with pytest.raises(NoDecoderError, match="'bert' has an encoder"):
+            api.analyze(str(tmp_path), catalog=catalog)
+
+    def test_of_a_type_that_nobody_knows_are_refused_too(self, tmp_path: Path, catalog: Catalog) -> None:
+        folder = change_config(save_model(tmp_path, "qwen3"), **UNKNOWN, is_encoder_decoder=True)
+        with pytest.raises(NoDecoderError, match="'nobody_knows' has an encoder"):
+            api.analyze(str(folder), catalog=catalog)
 
 
 class TestUnknownType:

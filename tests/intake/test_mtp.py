@@ -6,7 +6,9 @@ import pytest
 
 from solver import api
 from solver.catalog import Catalog
+from solver.cost.weights import mtp_bytes
 from solver.intake.inventory import Inventory
+from solver.rules.service import Service
 from tests.data import rows
 from tests.data.zoo import ZOO
 from tests.intake.conftest import Analysed, WriteModel
@@ -141,3 +143,17 @@ def test_rules_name_each_type_once_and_all_of_them_are_known(catalog: Catalog) -
     named = [model_type for rule in catalog.mtp.rules for model_type in rule.model_types]
     assert len(named) == len(set(named))
     assert set(named) <= {record["config"].get("model_type") for record in ZOO.values()}
+
+
+def test_bytes_in_service_are_those_of_their_own_format(analysed: Analysed, catalog: Catalog) -> None:
+    """GLM-5 in NVFP4 keeps its predictor in 16 bits, whatever the block is stored in that it copies."""
+    inventory = analysed("nvidia/GLM-5-NVFP4").inventory
+    assert inventory is not None
+    assert inventory.mtp is not None
+    assert {family.stored for family in inventory.mtp.families} == {None}
+    copied = {family.stored for family in inventory.layers if inventory.mtp.copied_blocks[0] in family.block_indices}
+    assert "modelopt_nvfp4" in copied
+    # Where no role is loaded wider than it is stored, they are the bytes of the checkpoint.
+    backend = catalog.backends.get("vllm").model_copy(update={"dequantized_roles": ()})
+    service = Service(catalog.hardware.get("mi355x"), backend, 16, 1, 1, keep_mtp=True)
+    assert mtp_bytes(service, catalog.roles, inventory) == inventory.mtp.size_bytes

@@ -1,6 +1,7 @@
 """Translations: what each step does, what it refuses, and that the names are those of the real checkpoints."""
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -195,9 +196,10 @@ class TestNames:
 class TestUncounted:
     @given(st.integers(1, 200), SIZES)
     def test_parameters_are_those_of_every_block(self, blocks: int, size: int) -> None:
-        norm = {"name": "extra_norm", "part": "norm", "shape": ["hidden_size"]}
-        bias = {"name": "square", "part": "other", "shape": ["hidden_size", "hidden_size"]}
-        groups = uncounted_groups(translation(uncounted=[norm, bias]), {"hidden_size": size}, blocks)
+        norm = {"name": "extra_norm", "part": "norm", "shape": ["hidden"]}
+        bias = {"name": "square", "part": "other", "shape": ["hidden", "hidden"]}
+        text = SimpleNamespace(num_hidden_layers=blocks, hidden_size=size, vocab_size=7)
+        groups = uncounted_groups(translation(uncounted=[norm, bias]), text)
         assert [(item.part, item.elements, item.tensors) for item in groups] == [
             ("norm", blocks * size, blocks),
             ("other", blocks * size * size, blocks),

@@ -133,3 +133,16 @@ def test_a_step_moves_at_least_the_weights_that_it_reads(analyse: Analyse, catal
     native = line(report("Qwen/Qwen3-8B", analyse, catalog, context=1), NATIVE)
     weights = 16_381_470_720 - 151_936 * 4096 * 2
     assert native.decode_seconds == pytest.approx(weights / (0.8 * 5.3e12), rel=0.01)
+
+
+def test_kept_predictors_lie_on_the_last_stage(analyse: Analyse, catalog: Catalog) -> None:
+    model = "Qwen/Qwen3-Next-80B-A3B-Instruct"
+    whole, halves = (
+        [line(report(model, analyse, catalog, stages=stages, mtp=mtp), NATIVE) for mtp in ("drop", "keep")]
+        for stages in (1, 2)
+    )
+    mtp = analyse(model).inventory.mtp  # type: ignore[union-attr]
+    assert mtp is not None
+    assert whole[1].footprint.weights_bytes - whole[0].footprint.weights_bytes == mtp.size_bytes
+    assert halves[1].stage == 1
+    assert halves[1].footprint.weights_bytes < whole[1].footprint.weights_bytes

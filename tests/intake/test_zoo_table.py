@@ -4,7 +4,7 @@ import pytest
 
 from bench.zoo_table import DOCUMENT, row
 from tests.data.zoo import ZOO
-from tests.intake.conftest import Analysed, analysed  # noqa: F401  the fixture
+from tests.intake.conftest import Analysed
 from tests.intake.test_zoo import READABLE, REFUSED
 
 LINES = {line.split(" | ")[0].removeprefix("| "): line for line in DOCUMENT.read_text(encoding="utf-8").splitlines()}
@@ -15,7 +15,7 @@ def test_has_every_configuration() -> None:
 
 
 @pytest.mark.parametrize("name", READABLE)
-def test_shows_what_is_counted(name: str, analysed: Analysed) -> None:  # noqa: F811  the fixture
+def test_shows_what_is_counted(name: str, analysed: Analysed) -> None:
     analysis = analysed(name)
     assert analysis.inventory is not None
     assert LINES[name] == row(ZOO[name], analysis.inventory, analysis.model.model_type, analysis.missing)

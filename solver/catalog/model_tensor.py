@@ -1,0 +1,22 @@
+"""Tensors that profiles name by the sizes of a model."""
+
+from math import prod
+from typing import Literal
+
+from pydantic import Field
+
+from solver.catalog.base import Profile
+
+Axis = Literal["hidden", "2*hidden", "vocab"]
+
+
+class ModelTensor(Profile):
+    """A tensor whose axes are sizes of the model."""
+
+    name: str
+    shape: tuple[Axis, ...] = Field(min_length=1)
+
+    def elements(self, hidden_size: int, vocab_size: int) -> int:
+        """Return its elements in a model of these sizes."""
+        sizes = {"hidden": hidden_size, "2*hidden": 2 * hidden_size, "vocab": vocab_size}
+        return prod(sizes[axis] for axis in self.shape)
