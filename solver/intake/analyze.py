@@ -97,7 +97,7 @@ def _inventory(
         convolutions=find_convolutions(meta.model),
         mtp=mtp.record(extra.size_bytes if storage.known else None) if mtp is not None else None,
         parts=part_shares(layers, others, storage),
-        differences=config_differences(everything, others, storage, buffers, mtp),
+        differences=config_differences(everything, others, storage, buffers, mtp, catalog.stored_tensors),
         quantized=quantized,
     )
     return inventory, [*missing, *(translation.missing if translation is not None else ()), *unsized(quantized)]

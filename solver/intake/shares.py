@@ -3,10 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
+from solver.catalog.tensors import StoredTensors
 from solver.intake.inventory import Difference, LayerFamily, ParameterGroup, PartShare
 from solver.intake.mtp import MtpFound
 from solver.intake.stored_sizes import Storage, StoredSize
 
+# As `profiles/stored_tensors.yaml` names them, which says what they mean.
 MTP = "multi-token-prediction layers"
 BUFFERS = "buffers"
 PACKED = "packed storage"
@@ -52,6 +54,7 @@ def config_differences(
     storage: Storage,
     buffers: StoredSize,
     mtp: MtpFound | None,
+    facts: StoredTensors,
 ) -> tuple[Difference, ...]:
     """Return the named causes that lead from the elements of the built model to those that are stored.
 
@@ -66,4 +69,8 @@ def config_differences(
         MTP: mtp.elements if mtp is not None else 0,
         BUFFERS: buffers.elements + (mtp.buffers.elements if mtp is not None else 0),
     }
-    return tuple(Difference(cause=cause, elements=elements) for cause, elements in causes.items() if elements)
+    return tuple(
+        Difference(cause=cause, elements=elements, meaning=facts.meaning(cause))
+        for cause, elements in causes.items()
+        if elements
+    )
