@@ -6,7 +6,7 @@ from decimal import Decimal
 from solver.catalog.backend import Backend
 from solver.catalog.section import Section
 from solver.catalog.serving import Serve, ServingFact
-from solver.cost.pool import fraction_for
+from solver.cost.memory_fraction import fraction_for
 from solver.errors import BadInputError
 from solver.export.command import Group, render
 from solver.export.options import ExportOptions, output_location

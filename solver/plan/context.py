@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from solver.catalog import Catalog
 from solver.catalog.template import Template
-from solver.cost.pool import default_budget, default_fraction
+from solver.cost.memory_fraction import default_budget, default_fraction
 from solver.errors import BadInputError, MissingError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory

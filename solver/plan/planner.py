@@ -3,7 +3,7 @@
 from importlib.metadata import version
 
 from solver.catalog import Catalog
-from solver.cost.pool import default_fraction
+from solver.cost.memory_fraction import default_fraction
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
 from solver.optimize.cpsat import SolverSettings
