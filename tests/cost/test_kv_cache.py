@@ -111,6 +111,13 @@ class TestPool:
         assert found.payload_bytes + found.padding_bytes == found.total_bytes
         assert 0 < found.payload_bytes <= found.request_bytes * concurrency
 
+    def test_states_of_two_sizes_have_pages_of_the_larger(self) -> None:
+        # vLLM, MambaSpec.is_uniform_with_collection: pages of one type are equal. 3 layers and 5 make 3 groups of 3.
+        small = STATE.model_copy(update={"blocks": 5, "state": (StateTensor(shape=(1, 100), cut_axis=1),)})
+        found = need(service(4096), STATE, small)
+        assert found.reserved_bytes == 3 * 1000 * 2
+        assert found.request_bytes == 3 * 2 * found.reserved_bytes
+
     def test_other_stacks_add_up_their_layers(self) -> None:
         found = need(service(4096, concurrency=2, backend="sglang"), *HYBRID)
         assert found.reserved_bytes == found.padding_bytes == 0
