@@ -8,14 +8,16 @@ import shlex
 import subprocess
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 from solver.catalog import Catalog
+from solver.cli.export import export
 from solver.errors import BadInputError, DeclinedError
 from solver.export.options import ExportOptions
-from solver.export.targets import export_plan
+from solver.export.serving import serving_backends
+from solver.export.targets import TARGETS, export_plan
 from solver.plan.confirm import choose, confirm, draft, reject
 from solver.plan.document import QuantPlan
 from tests import data
@@ -186,6 +188,13 @@ class TestEnvironment:
         for backend in catalog.backends:
             for row in backend.support:
                 assert not re.search(r"\b[A-Z]+_[A-Z0-9_]+=", row.condition or ""), backend.name
+
+
+class TestHelp:
+    def test_names_every_target(self, catalog: Catalog) -> None:
+        (option,) = get_type_hints(export, include_extras=True)["to"].__metadata__
+        targets = {*TARGETS, *serving_backends(catalog.backends)}
+        assert [target for target in targets if target not in option.help] == []
 
 
 class TestRefusals:
