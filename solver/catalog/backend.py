@@ -110,3 +110,8 @@ class Backend(Profile):
     support: tuple[SupportRow, ...]
     support_source: str
     serve: Serve | None = Field(default=None, description="its serving command, where it has one")
+
+    @property
+    def outside_fraction(self) -> tuple[FootprintName, ...]:
+        """Parts of the bill that the stack takes beside its share of the device."""
+        return tuple(name for name in get_args(FootprintName) if name not in self.fraction_bounds)

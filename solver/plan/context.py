@@ -56,7 +56,7 @@ def template_of(analysis: ModelAnalysis, catalog: Catalog) -> Template:
 
 def _unbounded(service: Service) -> str:
     """Return what the stack takes beside its share of the device, for a sentence."""
-    outside = [name for name in ("activation", "runtime") if name not in service.backend.fraction_bounds]
+    outside = service.backend.outside_fraction
     return f", and {' and '.join(outside)} beside it" if outside else ""
 
 
