@@ -111,6 +111,8 @@ def export(plan: QuantPlan, options: ExportOptions, backend: Backend, backends: 
     service, bill = _billed(plan, backend)
     facts: dict[ServingFact, str | None] = {
         "tensor_parallel": str(service.tensor_parallel),
+        "expert_parallel": "" if service.expert_parallel else None,
+        "expert_parallel_size": str(service.tensor_parallel) if service.expert_parallel else None,
         "context": str(service.context),
         "max_num_seqs": str(service.max_num_seqs),
         "max_num_batched_tokens": str(service.max_num_batched_tokens),

@@ -109,9 +109,11 @@ def resolve(request: PlanRequest, analysis: ModelAnalysis, inventory: Inventory,
     UnknownNameError
         If the hardware or the backend is not in the catalogue.
     BadInputError
-        If the context or the budget exceeds what there is, or the backend does not fit the hardware.
+        If the context or the budget exceeds what there is, or experts are to be shared out that are not there.
 
     """
+    if request.expert_parallel and inventory.moe is None:
+        raise BadInputError("the model has no experts to share out.", where="--expert-parallel", mend="Leave it out.")
     hardware = catalog.hardware.get(request.hardware)
     backend = catalog.backends.get(request.backend or hardware.default_backend)
     assumptions = list(analysis.assumptions)

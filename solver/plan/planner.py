@@ -73,6 +73,7 @@ def service_part(context: Context) -> ServicePart:
         context=service.context,
         concurrency=service.concurrency,
         tensor_parallel=service.tensor_parallel,
+        expert_parallel=service.expert_parallel,
         max_num_seqs=service.batched_sequences,
         max_num_batched_tokens=service.batched_tokens,
         kv_block_tokens=int(backend.kv_block_tokens.value),

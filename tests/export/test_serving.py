@@ -101,6 +101,20 @@ class TestValues:
         ((written,),) = values(command(tight, "quark-cli", ExportOptions()), "--output_dir")
         assert command(tight, "vllm", ExportOptions())[2] == written
 
+    def test_of_experts_that_are_shared_out_whole_say_so(self, solve: Solve) -> None:
+        fields = {"budget_bytes": 20 * 10**9, "tensor_parallel": 8, "expert_parallel": True}
+        assert "--enable-expert-parallel" in command(plan_of(solve, "Qwen/Qwen3-30B-A3B", **fields))
+        sglang = plan_of(solve, "Qwen/Qwen3-30B-A3B", backend="sglang", **fields)
+        assert values(command(sglang, "sglang"), "--expert-parallel-size") == [["8"]]
+        cut = plan_of(solve, "Qwen/Qwen3-30B-A3B", **fields | {"expert_parallel": False})
+        assert not any("expert" in word for word in command(cut))
+
+    def test_of_experts_are_refused_where_there_are_none(self, solve: Solve) -> None:
+        # vLLM refuses so too: config/model.py, _verify_with_expert_parallelism.
+        with pytest.raises(BadInputError, match="no experts") as caught:
+            solve("Qwen/Qwen3-8B", tensor_parallel=8, expert_parallel=True)
+        assert caught.value.where == "--expert-parallel"
+
     def test_trust_is_passed_on(self, tight: QuantPlan) -> None:
         trusted = tight.model_copy(update={"model": tight.model.model_copy(update={"trust_remote_code": True})})
         assert "--trust-remote-code" in command(trusted)
