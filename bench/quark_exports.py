@@ -5,10 +5,11 @@ import tempfile
 import warnings
 from functools import cache
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from bench.registry import Row, Spec, register
+from bench.registry import Row, Skipped, Spec, register
 from solver import api
 from solver.catalog import Catalog
 from solver.catalog.scheme import Scheme
@@ -141,6 +142,8 @@ def document(sizes: dict[tuple[str, str, str], tuple[int, int]]) -> str:
 
 def run() -> list[Row]:
     """Export every model under every scheme and write the document."""
+    if find_spec("quark") is None:
+        raise Skipped("amd-quark is not installed")
     # Quark reports each step of each export on the terminal.
     logging.disable(logging.INFO)
     with warnings.catch_warnings():

@@ -1,10 +1,11 @@
 """Serving stacks: which schemes they load on which class of hardware, and what memory they take."""
 
-from typing import Literal
+from typing import Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, PositiveInt, field_validator
 
 from solver.catalog.base import Band, Profile, Quantity
+from solver.catalog.caches import Recurrence
 from solver.catalog.serving import Reserve, Serve
 
 Support = Literal["native", "emulated", "unsupported", "unknown"]
@@ -63,10 +64,18 @@ class KVPool(Profile):
 
     batches_in_flight: int = Field(gt=0, description="batches whose tokens are held at the same time")
     latent_block_multiple: int = Field(gt=0, description="tokens, for latent attention beside recurrent states")
-    state_blocks: dict[Literal["gated_delta_net", "mamba2", "short_conv"], int] = Field(
-        description="copies of a recurrent state that one sequence takes"
+    state_blocks: dict[Recurrence, PositiveInt] = Field(
+        description="copies of a recurrent state that one sequence takes, by each kind of recurrence"
     )
     source: str
+
+    @field_validator("state_blocks")
+    @classmethod
+    def _has_each_kind(cls, value: dict[Recurrence, int]) -> dict[Recurrence, int]:
+        absent = set(get_args(Recurrence)) - set(value)
+        if absent:
+            raise ValueError(f"lacks {', '.join(sorted(absent))}")
+        return value
 
 
 class Backend(Profile):
@@ -101,3 +110,8 @@ class Backend(Profile):
     support: tuple[SupportRow, ...]
     support_source: str
     serve: Serve | None = Field(default=None, description="its serving command, where it has one")
+
+    @property
+    def outside_fraction(self) -> tuple[FootprintName, ...]:
+        """Parts of the bill that the stack takes beside its share of the device."""
+        return tuple(name for name in get_args(FootprintName) if name not in self.fraction_bounds)

@@ -1,9 +1,12 @@
 """How Hugging Face configurations describe what each layer keeps of the past."""
 
-from typing import Any
+from typing import Any, Literal
 
 from solver.catalog.base import Profile
 from solver.catalog.fields import Names
+
+Recurrence = Literal["gated_delta_net", "mamba2", "short_conv"]
+"""Kinds of recurrent layers by the shape of their state."""
 
 
 class LatentFields(Profile):
@@ -24,7 +27,7 @@ class IndexerFields(Profile):
 
 
 class StateFields(Profile):
-    """Field names of each kind of recurrence; the first quantity of a kind tells that a model has it."""
+    """Field names of each kind of recurrence; a model whose configuration has all of a kind has it."""
 
     gated_delta_net: dict[str, Names]
     mamba2: dict[str, Names]

@@ -8,6 +8,8 @@ from solver.catalog.base import PositiveQuantity, Profile, Quantity
 
 ServingFact = Literal[
     "tensor_parallel",
+    "expert_parallel",
+    "expert_parallel_size",
     "context",
     "max_num_seqs",
     "max_num_batched_tokens",
@@ -16,7 +18,7 @@ ServingFact = Literal[
     "kv_block_tokens",
     "trust_remote_code",
 ]
-"""What of a plan a serving command states."""
+"""What of a plan a serving command states; `expert_parallel` and `trust_remote_code` are flags without a value."""
 
 
 class Serve(Profile):

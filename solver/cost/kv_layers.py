@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from solver.intake.inventory import DTYPE_BYTES, CacheGroup, CacheKind, Inventory, Recurrence, StateTensor
+from solver.catalog.caches import Recurrence
+from solver.intake.inventory import DTYPE_BYTES, CacheGroup, CacheKind, Inventory, StateTensor
 from solver.rules.service import Service, served_dtype_bytes
 from solver.units import ceil_div
 

@@ -1,12 +1,15 @@
 """How vLLM lays the caches of all layers into one pool of equal blocks.
 
 Source: vLLM 0.33.0, v1/core/kv_cache_planning.py (get_kv_cache_groups and what it calls) and platforms/interface.py
-(_align_hybrid_block_size). Every layer's page must be as large as the largest; layers of one form are dealt into
-groups of about the same number; a block of the pool holds one page for each layer of a group, and every group of a
-sequence takes its own blocks.
+(_align_hybrid_block_size). Layers that always need the same tokens are one group, whose pages may differ. Of others
+every page must be as large as the largest; layers of one form are dealt into groups of about the same number; a block
+of the pool holds one page for each layer of a group, and every group of a sequence takes its own blocks.
+
+Left out is what vLLM does where a kernel asks for all layers of a block side by side (_get_packed_kv_cache_groups):
+then it packs unequal pages into one block.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from solver.catalog.backend import KVPool
 from solver.cost.kv_layers import LayerCache
@@ -54,20 +57,23 @@ def _block_tokens(layers: dict[LayerCache, int], base: int, pool: KVPool) -> int
     return multiple * ceil_div(state, multiple * attention[0].token_bytes)
 
 
-def _pages(layers: dict[LayerCache, int], block_tokens: int) -> list[Paged]:
-    """Return the layers with pages of one size: more tokens for narrow ones where that divides, padding elsewhere."""
-    sizes = {layer: layer.state_bytes or layer.token_bytes * block_tokens for layer in layers}
-    largest = max(sizes.values())
+def _equal(pages: list[Paged]) -> list[Paged]:
+    """Return pages of one size: more tokens for narrow layers where that divides, padding elsewhere."""
+    largest = max(page.page_bytes for page in pages)
     return [
-        Paged(layer, count, block_tokens * (1 if largest % sizes[layer] else largest // sizes[layer]), largest)
-        for layer, count in layers.items()
+        replace(
+            page,
+            block_tokens=page.block_tokens * (1 if largest % page.page_bytes else largest // page.page_bytes),
+            page_bytes=largest,
+        )
+        for page in pages
     ]
 
 
 def _of_one_type(layers: dict[LayerCache, int]) -> bool:
-    """Whether all layers always need the same number of tokens, so that one group of unequal pages holds them."""
-    kinds = {"full" if layer.kind == "mla" else layer.kind for layer in layers}
-    return len(kinds) == 1 and len({(layer.window, layer.state_bytes) for layer in layers}) == 1
+    """Whether all layers always need the same number of blocks, so that one group of unequal pages holds them."""
+    types = {("full" if layer.kind == "mla" else layer.kind, layer.window, layer.state_bytes) for layer in layers}
+    return len(types) == 1
 
 
 def pool_need(layers: dict[LayerCache, int], base: int, context: int, in_flight: int, pool: KVPool) -> PoolNeed:
@@ -84,13 +90,13 @@ def pool_need(layers: dict[LayerCache, int], base: int, context: int, in_flight:
 
     """
     block_tokens = _block_tokens(layers, base, pool)
+    pages = [
+        Paged(layer, count, block_tokens, layer.state_bytes or layer.token_bytes * block_tokens)
+        for layer, count in layers.items()
+    ]
     if _of_one_type(layers):
-        pages = [
-            Paged(layer, count, block_tokens, layer.state_bytes or layer.token_bytes * block_tokens)
-            for layer, count in layers.items()
-        ]
         return PoolNeed(pages[0].blocks(context, in_flight, pool), sum(page.count * page.page_bytes for page in pages))
-    pages = _pages(layers, block_tokens)
+    pages = _equal(pages)
     fewest, most = min(page.count for page in pages), max(page.count for page in pages)
     group_layers = most if most < fewest * MANY_MORE else fewest
     groups = [ceil_div(page.count, group_layers) for page in pages]

@@ -70,10 +70,10 @@ def refuse_unknown(target: str, asked: set[str], known: dict[str, frozenset[str]
     Raises
     ------
     BadInputError
-        If `asked` holds an option that is not in `known[target]`.
+        If `asked` holds an option that is not in `known[target]`; a target that is not there knows none.
 
     """
-    for name in sorted(asked - known[target]):
+    for name in sorted(asked - known.get(target, frozenset())):
         able = [other for other, options in known.items() if name in options]
         raise BadInputError(
             f"{target} cannot express {FLAGS[name]}.",

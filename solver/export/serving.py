@@ -6,7 +6,7 @@ from decimal import Decimal
 from solver.catalog.backend import Backend
 from solver.catalog.section import Section
 from solver.catalog.serving import Serve, ServingFact
-from solver.cost.pool import fraction_for
+from solver.cost.memory_fraction import fraction_for
 from solver.errors import BadInputError
 from solver.export.command import Group, render
 from solver.export.options import ExportOptions, output_location
@@ -111,6 +111,8 @@ def export(plan: QuantPlan, options: ExportOptions, backend: Backend, backends: 
     service, bill = _billed(plan, backend)
     facts: dict[ServingFact, str | None] = {
         "tensor_parallel": str(service.tensor_parallel),
+        "expert_parallel": "" if service.expert_parallel else None,
+        "expert_parallel_size": str(service.tensor_parallel) if service.expert_parallel else None,
         "context": str(service.context),
         "max_num_seqs": str(service.max_num_seqs),
         "max_num_batched_tokens": str(service.max_num_batched_tokens),

@@ -1,6 +1,7 @@
 """All targets of `solve export`, and the one gate before them: only confirmed plans leave."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from solver.catalog import Catalog
 from solver.catalog.backend import Backend
@@ -9,15 +10,18 @@ from solver.export import quantize_quark, quark_cli, quark_python, serving
 from solver.export.options import ExportOptions, refuse_unknown
 from solver.plan.document import QuantPlan
 
-TARGETS: dict[str, Callable[[QuantPlan, ExportOptions], str]] = {
-    "quark-cli": quark_cli.export,
-    "quantize-quark": quantize_quark.export,
-    "quark-python": quark_python.export,
-}
-_SUPPORTED = {
-    "quark-cli": quark_cli.SUPPORTED,
-    "quantize-quark": quantize_quark.SUPPORTED,
-    "quark-python": quark_python.SUPPORTED,
+
+class Target(NamedTuple):
+    """A way to quantize: what writes it, and the names of the options that it can express."""
+
+    export: Callable[[QuantPlan, ExportOptions], str]
+    supported: frozenset[str]
+
+
+TARGETS = {
+    "quark-cli": Target(quark_cli.export, quark_cli.SUPPORTED),
+    "quantize-quark": Target(quantize_quark.export, quantize_quark.SUPPORTED),
+    "quark-python": Target(quark_python.export, quark_python.SUPPORTED),
 }
 
 
@@ -58,10 +62,10 @@ def export_plan(
             "the plan was rejected." if plan.rejected else "the plan is not confirmed.",
             mend=f"`solve confirm {file}` confirms it; `--draft` shows the command all the same.",
         )
-    refuse_unknown(target, options.asked(), {**_SUPPORTED, target: _SUPPORTED.get(target, frozenset())})
+    refuse_unknown(target, options.asked(), {name: known.supported for name, known in TARGETS.items()})
     if backend is not None:
         return serving.export(plan, options, backend, catalog.backends)
-    return TARGETS[target](plan, options)
+    return TARGETS[target].export(plan, options)
 
 
 def _backend(target: str, catalog: Catalog) -> Backend:

@@ -80,7 +80,10 @@ def _blocks(
             continue
         kind = fields.layer_types.cache_of(layer_type)
         if kind is None:
-            missing.append(f"cache of layer type {layer_type!r} (taken as full attention)")
+            missing.append(
+                f"cache of layer type {layer_type!r} (taken as full attention, which may be several times "
+                "too much or too little)"
+            )
         if kind == "state":
             found = find_state(block_config(config, block), caches)
             if found is None:

@@ -6,9 +6,9 @@ Source of the formulas: vLLM 0.33.0, model_executor/layers/mamba/mamba_utils.py,
 from collections.abc import Callable
 from typing import Any
 
-from solver.catalog.caches import CacheFields
+from solver.catalog.caches import CacheFields, Recurrence
 from solver.catalog.fields import Names, first_field
-from solver.intake.inventory import Recurrence, StateTensor
+from solver.intake.inventory import StateTensor
 
 Sizes = dict[str, int]
 
@@ -53,7 +53,7 @@ def find_state(config: Any, fields: CacheFields) -> tuple[Recurrence, tuple[Stat
     for recurrence, tensors in _TENSORS.items():
         names: dict[str, Names] = getattr(fields.states, recurrence)
         found = {quantity: first_field(options, config) for quantity, options in names.items()}
-        if next(iter(found.values())) is not None:
+        if None not in found.values():
             sizes = {quantity: int(value) for quantity, value in found.items()}
             return recurrence, tensors(sizes, fields.recurrent_dtype(config))
     return None

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from solver.catalog import Catalog
 from solver.catalog.template import Template
-from solver.cost.pool import default_budget, default_fraction
+from solver.cost.memory_fraction import default_budget, default_fraction
 from solver.errors import BadInputError, MissingError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
@@ -56,7 +56,7 @@ def template_of(analysis: ModelAnalysis, catalog: Catalog) -> Template:
 
 def _unbounded(service: Service) -> str:
     """Return what the stack takes beside its share of the device, for a sentence."""
-    outside = [name for name in ("activation", "runtime") if name not in service.backend.fraction_bounds]
+    outside = service.backend.outside_fraction
     return f", and {' and '.join(outside)} beside it" if outside else ""
 
 
@@ -109,9 +109,11 @@ def resolve(request: PlanRequest, analysis: ModelAnalysis, inventory: Inventory,
     UnknownNameError
         If the hardware or the backend is not in the catalogue.
     BadInputError
-        If the context or the budget exceeds what there is, or the backend does not fit the hardware.
+        If the context or the budget exceeds what there is, or experts are to be shared out that are not there.
 
     """
+    if request.expert_parallel and inventory.moe is None:
+        raise BadInputError("the model has no experts to share out.", where="--expert-parallel", mend="Leave it out.")
     hardware = catalog.hardware.get(request.hardware)
     backend = catalog.backends.get(request.backend or hardware.default_backend)
     assumptions = list(analysis.assumptions)

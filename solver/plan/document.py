@@ -126,6 +126,7 @@ class ServicePart(Part):
     context: int
     concurrency: int
     tensor_parallel: int
+    expert_parallel: bool = Field(default=False, description="whether devices share routed experts out whole")
     max_num_seqs: int
     max_num_batched_tokens: int
     kv_block_tokens: int

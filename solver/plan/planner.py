@@ -3,7 +3,7 @@
 from importlib.metadata import version
 
 from solver.catalog import Catalog
-from solver.cost.pool import default_fraction
+from solver.cost.memory_fraction import default_fraction
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
 from solver.optimize.cpsat import SolverSettings
@@ -73,6 +73,7 @@ def service_part(context: Context) -> ServicePart:
         context=service.context,
         concurrency=service.concurrency,
         tensor_parallel=service.tensor_parallel,
+        expert_parallel=service.expert_parallel,
         max_num_seqs=service.batched_sequences,
         max_num_batched_tokens=service.batched_tokens,
         kv_block_tokens=int(backend.kv_block_tokens.value),

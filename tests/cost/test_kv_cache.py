@@ -1,13 +1,17 @@
 """KV bytes against published measurements, and the rules that hold for each kind of cache."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from solver.catalog import Catalog
 from solver.cost.kv_cache import CacheNeed, cache_need
+from solver.errors import BadInputError
 from solver.intake.inventory import CacheGroup, Inventory, StateTensor
 from solver.rules.service import Service
+from tests.catalog.profiles import catalog_with, text_of
 from tests.rules.test_options import inventory
 
 
@@ -110,6 +114,18 @@ class TestPool:
         found = need(service(context, concurrency=concurrency), *caches, fp8=fp8)
         assert found.payload_bytes + found.padding_bytes == found.total_bytes
         assert 0 < found.payload_bytes <= found.request_bytes * concurrency
+
+    def test_states_of_two_sizes_have_pages_of_the_larger(self) -> None:
+        # vLLM, MambaSpec.is_uniform_with_collection: pages of one type are equal. 3 layers and 5 make 3 groups of 3.
+        small = STATE.model_copy(update={"blocks": 5, "state": (StateTensor(shape=(1, 100), cut_axis=1),)})
+        found = need(service(4096), STATE, small)
+        assert found.reserved_bytes == 3 * 1000 * 2
+        assert found.request_bytes == 3 * 2 * found.reserved_bytes
+
+    def test_a_profile_says_the_copies_of_every_kind_of_state(self, tmp_path: Path) -> None:
+        text = text_of("backends/vllm.yaml", {"gated_delta_net: 2, mamba2: 3, short_conv: 2": "mamba2: 3"})
+        with pytest.raises(BadInputError, match=r"state_blocks.*lacks gated_delta_net, short_conv"):
+            list(catalog_with(tmp_path, {"backends/vllm.yaml": text}).backends)
 
     def test_other_stacks_add_up_their_layers(self) -> None:
         found = need(service(4096, concurrency=2, backend="sglang"), *HYBRID)

@@ -8,14 +8,16 @@ import shlex
 import subprocess
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 from solver.catalog import Catalog
+from solver.cli.export import export
 from solver.errors import BadInputError, DeclinedError
 from solver.export.options import ExportOptions
-from solver.export.targets import export_plan
+from solver.export.serving import serving_backends
+from solver.export.targets import TARGETS, export_plan
 from solver.plan.confirm import choose, confirm, draft, reject
 from solver.plan.document import QuantPlan
 from tests import data
@@ -70,10 +72,13 @@ class TestValues:
             "--max-num-seqs": "8",
             "--max-num-batched-tokens": "1024",
             "--kv-cache-dtype": "fp8",
-            "--block-size": "16",
         }
         assert {flag: values(words, flag) for flag in expected} == {flag: [[said]] for flag, said in expected.items()}
         assert "--trust-remote-code" not in words
+
+    def test_of_vllm_leave_the_block_to_its_kernels(self, solve: Solve) -> None:
+        # vLLM 0.33 has no sparse MLA kernel for blocks of 16 tokens on NVIDIA, and then does not start.
+        assert not any("block" in word for word in command(plan_of(solve, hardware="b200", budget_bytes=14 * 10**9)))
 
     def test_of_sglang_are_the_bill_s(self, solve: Solve) -> None:
         plan = plan_of(solve, backend="sglang", concurrency=4, tensor_parallel=2, budget_bytes=14 * 10**9)
@@ -95,6 +100,20 @@ class TestValues:
     def test_of_the_folder_are_where_quark_writes_it(self, tight: QuantPlan) -> None:
         ((written,),) = values(command(tight, "quark-cli", ExportOptions()), "--output_dir")
         assert command(tight, "vllm", ExportOptions())[2] == written
+
+    def test_of_experts_that_are_shared_out_whole_say_so(self, solve: Solve) -> None:
+        fields = {"budget_bytes": 20 * 10**9, "tensor_parallel": 8, "expert_parallel": True}
+        assert "--enable-expert-parallel" in command(plan_of(solve, "Qwen/Qwen3-30B-A3B", **fields))
+        sglang = plan_of(solve, "Qwen/Qwen3-30B-A3B", backend="sglang", **fields)
+        assert values(command(sglang, "sglang"), "--expert-parallel-size") == [["8"]]
+        cut = plan_of(solve, "Qwen/Qwen3-30B-A3B", **fields | {"expert_parallel": False})
+        assert not any("expert" in word for word in command(cut))
+
+    def test_of_experts_are_refused_where_there_are_none(self, solve: Solve) -> None:
+        # vLLM refuses so too: config/model.py, _verify_with_expert_parallelism.
+        with pytest.raises(BadInputError, match="no experts") as caught:
+            solve("Qwen/Qwen3-8B", tensor_parallel=8, expert_parallel=True)
+        assert caught.value.where == "--expert-parallel"
 
     def test_trust_is_passed_on(self, tight: QuantPlan) -> None:
         trusted = tight.model_copy(update={"model": tight.model.model_copy(update={"trust_remote_code": True})})
@@ -188,6 +207,13 @@ class TestEnvironment:
                 assert not re.search(r"\b[A-Z]+_[A-Z0-9_]+=", row.condition or ""), backend.name
 
 
+class TestHelp:
+    def test_names_every_target(self, catalog: Catalog) -> None:
+        (option,) = get_type_hints(export, include_extras=True)["to"].__metadata__
+        targets = {*TARGETS, *serving_backends(catalog.backends)}
+        assert [target for target in targets if target not in option.help] == []
+
+
 class TestRefusals:
     def test_of_a_stack_without_a_command_name_those_that_have_one(self, tight: QuantPlan) -> None:
         for target in ("none", "llama.cpp", "transformers"):
@@ -247,6 +273,6 @@ class TestOwnParser:
         answer = json.loads(done.stdout.splitlines()[-1])
         assert set(self.KNOWN["vllm"]["flags"]) == set(answer["flags"])
         parsed = answer["parsed"]
-        assert (parsed["model_tag"], parsed["max_model_len"], parsed["block_size"]) == ("/quantized", "4096", "16")
+        assert (parsed["model_tag"], parsed["max_model_len"]) == ("/quantized", "4096")
         assert (parsed["max_num_seqs"], parsed["max_num_batched_tokens"]) == ("8", "1024")
         assert float(parsed["gpu_memory_utilization"]) * MI300X <= 14 * 10**9

@@ -1,5 +1,6 @@
 """Caches: what each block of a model keeps of the past, from the geometry of published configurations."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from solver import api
 from solver.catalog import Catalog
 from solver.errors import BadInputError
 from solver.intake.inventory import CacheGroup, Inventory, StateTensor
+from solver.intake.states import find_state
 from tests.intake.conftest import Inventoried, WriteModel
 
 
@@ -174,6 +176,16 @@ class TestConfigurations:
         analysis = api.analyze(str(folder), catalog=catalog)
         assert analysis.analysis_status == "partial"
         assert any("state" in fact for fact in analysis.missing)
+
+    def test_that_leave_a_size_of_their_state_out_do_not_have_it(self, catalog: Catalog) -> None:
+        sizes = {"mamba_num_heads": 8, "mamba_head_dim": 32, "ssm_state_size": 16, "n_groups": 1, "conv_kernel": 4}
+        assert find_state(SimpleNamespace(**sizes), catalog.cache_fields) == (
+            "mamba2",
+            (window(3, 8 * 32 + 2 * 16, groups=1, group_elements=2 * 16), matrices(8, 32, 16)),
+        )
+        for name in sizes:
+            rest = {other: size for other, size in sizes.items() if other != name}
+            assert find_state(SimpleNamespace(**rest), catalog.cache_fields) is None
 
     def test_that_share_keys_and_values_count_only_the_blocks_that_keep_their_own(
         self, write_model: WriteModel, catalog: Catalog

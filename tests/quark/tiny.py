@@ -2,19 +2,19 @@
 
 from typing import Any
 
-_SIZES: dict[str, Any] = {
+TEXT: dict[str, Any] = {
     "vocab_size": 256,
     "hidden_size": 128,
     "intermediate_size": 256,
-    "num_hidden_layers": 4,
+    "num_hidden_layers": 2,
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
-    "head_dim": 32,
     "max_position_embeddings": 512,
     "pad_token_id": 0,
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
+_SIZES: dict[str, Any] = {**TEXT, "num_hidden_layers": 4, "head_dim": 32}
 _EXPERTS: dict[str, Any] = {"moe_intermediate_size": 128, "num_experts": 4, "num_experts_per_tok": 2}
 _LATENT: dict[str, Any] = {
     "num_key_value_heads": 4,
@@ -31,20 +31,27 @@ _LATENT: dict[str, Any] = {
     "qk_rope_head_dim": 32,
     "v_head_dim": 32,
 }
-_LINEAR_ATTENTION: dict[str, Any] = {
+GATED_DELTA: dict[str, Any] = {
     "linear_num_value_heads": 4,
     "linear_num_key_heads": 2,
     "linear_key_head_dim": 32,
     "linear_value_head_dim": 32,
-    "layer_types": ["linear_attention", "full_attention"] * 2,
 }
-_VISION: dict[str, Any] = {
+_LINEAR_ATTENTION: dict[str, Any] = {**GATED_DELTA, "layer_types": ["linear_attention", "full_attention"] * 2}
+VISION: dict[str, Any] = {
     "hidden_size": 64,
     "intermediate_size": 128,
     "num_hidden_layers": 2,
     "num_attention_heads": 2,
     "image_size": 28,
     "patch_size": 14,
+}
+QWEN_VISION: dict[str, Any] = {
+    "depth": 2,
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_heads": 2,
+    "out_hidden_size": 128,
 }
 
 _CONFIGS: dict[str, dict[str, Any]] = {
@@ -66,7 +73,7 @@ _CONFIGS: dict[str, dict[str, Any]] = {
     "gemma3": {
         "architectures": ["Gemma3ForConditionalGeneration"],
         "text_config": {"model_type": "gemma3_text", **_SIZES},
-        "vision_config": {"model_type": "siglip_vision_model", "vision_use_head": False, **_VISION},
+        "vision_config": {"model_type": "siglip_vision_model", "vision_use_head": False, **VISION},
         "mm_tokens_per_image": 4,
     },
     "mixtral": {"architectures": ["MixtralForCausalLM"], **_SIZES, "num_local_experts": 4},
@@ -124,7 +131,7 @@ _CONFIGS: dict[str, dict[str, Any]] = {
         },
         "vision_config": {
             "model_type": "llama4_vision_model",
-            **_VISION,
+            **VISION,
             "vision_output_dim": 64,
             "projector_input_dim": 64,
             "projector_output_dim": 64,
@@ -135,11 +142,7 @@ _CONFIGS: dict[str, dict[str, Any]] = {
         "text_config": {"model_type": "qwen3_5_text", **_SIZES, **_LINEAR_ATTENTION},
         "vision_config": {
             "model_type": "qwen3_5",
-            "depth": 2,
-            "hidden_size": 64,
-            "intermediate_size": 128,
-            "num_heads": 2,
-            "out_hidden_size": 128,
+            **QWEN_VISION,
             "num_position_embeddings": 16,
         },
     },
@@ -149,7 +152,7 @@ _CONFIGS: dict[str, dict[str, Any]] = {
     "llava": {
         "architectures": ["LlavaForConditionalGeneration"],
         "text_config": {"model_type": "llama", **_SIZES},
-        "vision_config": {"model_type": "clip_vision_model", **_VISION, "projection_dim": 64},
+        "vision_config": {"model_type": "clip_vision_model", **VISION, "projection_dim": 64},
         "image_seq_length": 4,
     },
 }

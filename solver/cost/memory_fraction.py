@@ -39,9 +39,8 @@ def default_budget(service: Service, inventory: Inventory, roles: Roles) -> int 
     if service.hardware.memory is None:
         return None
     memory = int(service.hardware.memory.value)
-    backend = service.backend
     bill = footprint(0, service, inventory, roles, kv_fp8=False)
-    outside = sum(bill.part(name) for name in ("activation", "runtime") if name not in backend.fraction_bounds)
+    outside = sum(bill.part(name) for name in service.backend.outside_fraction)
     return min(memory, math.ceil(memory * default_fraction(service)) + outside)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solver.catalog import Catalog
-from solver.cost.pool import default_budget, default_fraction, fraction_for
+from solver.cost.memory_fraction import default_budget, default_fraction, fraction_for
 from solver.rules.service import Service
 from tests.conftest import Analyse
 from tests.rules.test_options import inventory
