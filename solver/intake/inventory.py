@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from solver.catalog.caches import Recurrence
 from solver.intake.stored_layout import Quantized
 
 DtypeName = Literal["float64", "float32", "bfloat16", "float16", "float8_e4m3fn", "float8_e5m2", "int8", "uint8"]
 CacheKind = Literal["full", "sliding", "chunked", "mla", "state"]
-Recurrence = Literal["gated_delta_net", "mamba2", "short_conv"]
 
 DTYPE_BYTES = {
     "float64": 8,
