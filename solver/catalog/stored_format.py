@@ -1,6 +1,7 @@
 """Formats of checkpoints that are quantized already: how each is recognized, and what one weight becomes in it."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -32,17 +33,28 @@ class FileToFile(Profile):
     source: str
 
 
-class StoredFormat(Profile):
-    """One format; a weight of (out, in) becomes the tensors of `storage`, or of a scheme of Quark's.
-
-    `recognized` holds sets of conditions, one of which must be kept whole: fields of the configuration's statement
-    by their dotted path, `config.` before those of the model's own configuration; `*` is any value but null, a list
-    any of its values, null a field that is missing.
-    """
+class Variant(Profile):
+    """What one format of a family has of its own."""
 
     name: str
     title: str
     recognized: tuple[dict[str, Scalar | tuple[Scalar, ...]], ...]
+    storage: tuple[StoredTensor, ...] = ()
+    storage_of: str | None = None
+
+
+class StoredFormat(Profile):
+    """One format, or a family of formats that are alike but for what each of its `variants` states.
+
+    A weight of (out, in) becomes the tensors of `storage`, or of a scheme of Quark's. `recognized` holds sets of
+    conditions, one of which must be kept whole: fields of the configuration's statement by their dotted path,
+    `config.` before those of the model's own configuration; `*` is any value but null, a list any of its values, null
+    a field that is missing.
+    """
+
+    name: str
+    title: str
+    recognized: tuple[dict[str, Scalar | tuple[Scalar, ...]], ...] = ()
     layers: tuple[RoleKind, ...] = Field(description="kinds of layers that it covers unless it names each")
     excludes: tuple[str, ...] = Field(default=(), description="fields of the statement that list what it leaves out")
     never: tuple[str, ...] = Field(default=(), description="globs of layers that it leaves out without listing them")
@@ -55,12 +67,32 @@ class StoredFormat(Profile):
     )
     file2file: FileToFile | None = None
     source: str
+    variants: tuple[Variant, ...] = Field(default=(), description="formats that differ in these fields alone")
 
     @model_validator(mode="after")
-    def _one_storage(self) -> "StoredFormat":
-        if bool(self.storage) == (self.storage_of is not None):
-            raise ValueError("a format has either storage or storage_of")
+    def _whole(self) -> "StoredFormat":
+        for item in self.variants or (self,):
+            if bool(item.storage) == (item.storage_of is not None):
+                raise ValueError(f"{item.name} needs either storage or storage_of")
+        if self.variants and (self.recognized or self.storage or self.storage_of):
+            raise ValueError("a family leaves recognized, storage and storage_of to its variants")
         return self
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """The names under which its variants are found."""
+        return tuple(variant.name for variant in self.variants)
+
+    @cached_property
+    def formats(self) -> tuple["StoredFormat", ...]:
+        """Its variants, each with what they share; of a format without variants itself."""
+        if not self.variants:
+            return (self,)
+        return tuple(self.model_copy(update={**dict(variant), "variants": ()}) for variant in self.variants)
+
+    def called(self, name: str) -> "StoredFormat | None":
+        """Return the format called `name`, or None."""
+        return next((item for item in self.formats if item.name == name), None)
 
     def specificity(self, facts: Mapping[str, Any]) -> int:
         """Return how many conditions of the largest set that is kept there are; 0 if none is kept."""

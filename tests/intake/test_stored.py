@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from pydantic import ValidationError
 
 from solver import api
 from solver.catalog import Catalog
+from solver.catalog.stored_format import StoredFormat
 from solver.errors import BadInputError
 from solver.intake.source import ModelSource
 from solver.intake.stored import StoredQuantization, stored_quantization
@@ -118,6 +120,33 @@ class TestFormats:
         assert named.name_of("lm_head", "head") == "modelopt_fp8"
         assert named.name_of(GATE, "dense") is None
         assert named.unknown == ()
+
+
+class TestFamilies:
+    def test_find_each_of_their_formats_by_its_own_name(self, catalog: Catalog) -> None:
+        names = [stored.name for family in catalog.stored_formats for stored in family.formats]
+        assert len(names) == len(set(names)) > len(catalog.stored_formats)
+        for name in names:
+            stored = catalog.stored_formats.get(name).called(name)
+            assert stored is not None
+            assert stored.recognized
+            assert catalog.storage_of(stored)
+
+    @pytest.mark.parametrize(
+        ("own", "reason"),
+        [
+            ({}, "x needs either storage or storage_of"),
+            ({"storage_of": "fp8", "storage": [{"name": "weight", "dtype": "U8"}]}, "x needs either"),
+            ({"storage_of": "fp8", "variants": [{"name": "y", "title": "y", "recognized": []}]}, "y needs either"),
+            (
+                {"storage_of": "fp8", "variants": [{"name": "y", "title": "y", "recognized": [], "storage_of": "fp8"}]},
+                "to its variants",
+            ),
+        ],
+    )
+    def test_state_the_storage_of_each_format_once(self, own: dict[str, Any], reason: str) -> None:
+        with pytest.raises(ValidationError, match=reason):
+            StoredFormat.model_validate({"name": "x", "title": "x", "layers": [], "source": "none", **own})
 
 
 class TestLists:
