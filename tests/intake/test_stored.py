@@ -82,6 +82,17 @@ class TestFormats:
         block = {"quant_method": "compressed-tensors", "format": layout, "config_groups": {"group_0": group}}
         assert formats(catalog, {**block, "ignore": ["lm_head"]}, GATE) == [name]
 
+    @pytest.mark.parametrize(("bits", "layout"), [(4, "pack-quantized"), (8, "pack-quantized"), (8, "int-quantized")])
+    def test_with_zero_points_for_rows_are_not_taken_for_those_without(
+        self, bits: int, layout: str, catalog: Catalog
+    ) -> None:
+        weights = {"num_bits": bits, "type": "int", "strategy": "channel", "symmetric": False}
+        group = {"targets": ["Linear"], "weights": weights}
+        block = {"quant_method": "compressed-tensors", "format": layout, "config_groups": {"group_0": group}}
+        found = stated(catalog, quantization_config=block)
+        assert found.name_of(GATE, "dense") is None
+        assert len(found.unknown) == 1
+
     @pytest.mark.parametrize(
         "block",
         [
