@@ -142,14 +142,9 @@ def _rules(found: Iterable[Statement], catalog: Catalog) -> tuple[_Rule, ...]:
 
 
 def _unknown(rules: tuple[_Rule, ...]) -> tuple[str, ...]:
-    """Return the statements that fit no format; what is left beside a table by layer is not quantized."""
-    has_table = any(rule.statement.targets for rule in rules)
+    """Return the statements that fit no format."""
     return tuple(
-        _described(rule.statement.facts)
-        for rule in rules
-        if rule.statement.facts is not None
-        and not rule.formats
-        and not (has_table and rule.statement.targets is None and "MIXED" in _label(rule.statement.facts).upper())
+        _described(rule.statement.facts) for rule in rules if rule.statement.facts is not None and not rule.formats
     )
 
 

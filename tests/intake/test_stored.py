@@ -244,7 +244,7 @@ class TestLists:
         ]
         table = {"quant_algo": "MIXED_PRECISION", "quantized_layers": {name: {"quant_algo": "NVFP4"} for name in names}}
         found = stated(catalog, quantization_config=table)
-        assert len(found._rules) == 2
+        assert len(found._rules) == 1
         assert all(found.name_of(name, "experts") == "modelopt_nvfp4" for name in names[:: 384 * 3])
         assert found.name_of("model.layers.0.mlp.shared_experts.up_proj", "dense") is None
 
