@@ -1,10 +1,9 @@
 """Reads the headers of a checkpoint: the name, type, shape and bytes of each tensor, and no weights."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 from solver.errors import BadInputError
+from solver.intake.json_file import read_json
 from solver.intake.tensors import Checkpoint, StoredTensor, tensor_bytes
 
 SINGLE_NAME = "model.safetensors"
@@ -15,20 +14,12 @@ _MEND_INDEX = f"Download {INDEX_NAME} again, or remove it to plan from the confi
 
 
 def _read_index(path: Path) -> dict[str, str]:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        content = dict(pairs)
-        if len(content) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise BadInputError(f"names {twice!r} twice.", where=str(path), mend=_MEND_INDEX)
-        return content
-
     try:
-        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=once)
+        content = read_json(path)
     except (ValueError, RecursionError) as error:
         raise BadInputError(f"not valid JSON: {error}.", where=str(path), mend=_MEND_INDEX) from error
     except OSError as error:
-        raise BadInputError(f"cannot be read: {error.strerror}.", where=str(path)) from error
+        raise BadInputError(f"cannot be read: {error.strerror}.", where=str(path), mend=_MEND_INDEX) from error
     weight_map = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:
         raise BadInputError("has no `weight_map` of tensors to files.", where=str(path), mend=_MEND_INDEX)
@@ -109,7 +100,7 @@ def read_headers(folder: Path, *, all_or_names: bool = False) -> Checkpoint | No
         if not tensors:
             raise BadInputError("holds no tensor.", where=str(single), mend=_MEND_SHARD)
         return Checkpoint(str(single), tensors)
-    if not index.is_file() or not _is_there(index):
+    if not _is_there(index):
         return None
     weight_map = _read_index(index)
     shards = sorted(set(weight_map.values()))

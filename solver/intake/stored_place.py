@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from solver.errors import BadInputError
-from solver.intake.source import SIDE_QUANT_CONFIG, ModelSource, read_json
+from solver.intake.json_file import read_json
+from solver.intake.source import SIDE_QUANT_CONFIG, ModelSource
 from solver.intake.stored_statements import MLX, MODELOPT
 
 _KEYS = ("quantization_config", "quantization")
