@@ -14,7 +14,7 @@ from solver.intake.layers import FoundLayer, expert_family, generic_name, part_o
 from solver.intake.shares import part_shares
 from solver.intake.sort_tensors import SortedTensors, count_of, raw_config
 from solver.intake.tally import to_differences
-from solver.intake.tensors import Checkpoint, StoredTensor
+from solver.intake.tensors import Checkpoint, TensorInfo
 
 
 def _layers(found: SortedTensors, hidden: int, biases: set[str]) -> list[FoundLayer]:
@@ -55,7 +55,7 @@ def _layers(found: SortedTensors, hidden: int, biases: set[str]) -> list[FoundLa
 
 
 def _with_head(
-    layers: tuple[LayerFamily, ...], head: StoredTensor | None, shape: tuple[int, int], roles: Roles
+    layers: tuple[LayerFamily, ...], head: TensorInfo | None, shape: tuple[int, int], roles: Roles
 ) -> tuple[LayerFamily, ...]:
     """Return the layers with the head in its role, whatever it is called; one that is not stored is tied."""
     if head is None:
@@ -65,7 +65,7 @@ def _with_head(
     return tuple(family.model_copy(update={"role": "lm_head"}) if family.name == name else family for family in layers)
 
 
-def _groups(tensors: Sequence[StoredTensor], roles: Roles) -> tuple[ParameterGroup, ...]:
+def _groups(tensors: Sequence[TensorInfo], roles: Roles) -> tuple[ParameterGroup, ...]:
     elements: dict[str, int] = defaultdict(int)
     counts: dict[str, int] = defaultdict(int)
     for tensor in tensors:

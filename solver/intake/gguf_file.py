@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from solver.errors import BadInputError, MissingError
-from solver.intake.tensors import Checkpoint, StoredTensor
+from solver.intake.tensors import Checkpoint, TensorInfo
 
 SUFFIX = ".gguf"
 _LONG = 256
@@ -97,7 +97,7 @@ def _fact(field: Any) -> Any:
     return field.contents()
 
 
-def _read_part(path: Path) -> tuple[dict[str, Any], list[StoredTensor]]:
+def _read_part(path: Path) -> tuple[dict[str, Any], list[TensorInfo]]:
     try:
         from gguf import GGML_QUANT_SIZES
     except ImportError as error:
@@ -110,7 +110,7 @@ def _read_part(path: Path) -> tuple[dict[str, Any], list[StoredTensor]]:
             items, size = GGML_QUANT_SIZES[tensor.tensor_type]
             shape = tuple(int(extent) for extent in reversed(tensor.shape.tolist()))
             count = int(tensor.n_elements)
-            tensors.append(StoredTensor(tensor.name, tensor.tensor_type.name, shape, count // items * size))
+            tensors.append(TensorInfo(tensor.name, tensor.tensor_type.name, shape, count // items * size))
     except OSError as error:
         raise BadInputError(f"cannot be read: {error.strerror or error}.", where=str(path)) from error
     except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
@@ -147,7 +147,7 @@ def read_gguf(path: Path) -> GgufFile:
     """
     parts = _parts(path)
     facts: dict[str, Any] = {}
-    tensors: dict[str, StoredTensor] = {}
+    tensors: dict[str, TensorInfo] = {}
     for part in parts:
         said, found = _read_part(part)
         facts = {**said, **facts}

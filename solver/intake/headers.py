@@ -4,7 +4,7 @@ from pathlib import Path
 
 from solver.errors import BadInputError
 from solver.intake.json_file import read_json
-from solver.intake.tensors import Checkpoint, StoredTensor, tensor_bytes
+from solver.intake.tensors import Checkpoint, TensorInfo, tensor_bytes
 
 SINGLE_NAME = "model.safetensors"
 INDEX_NAME = "model.safetensors.index.json"
@@ -40,7 +40,7 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def _read_file(path: Path) -> list[StoredTensor]:
+def _read_file(path: Path) -> list[TensorInfo]:
     # safe_open maps the file, reads its header, and checks that the tensors fill the rest; numpy is all it imports.
     from safetensors import SafetensorError, safe_open
 
@@ -51,11 +51,11 @@ def _read_file(path: Path) -> list[StoredTensor]:
     except (SafetensorError, OSError) as error:
         reason = " ".join(str(error).split())
         raise BadInputError(f"is no complete safetensors file: {reason}.", where=str(path), mend=_MEND_SHARD) from error
-    return [StoredTensor(name, dtype, shape, tensor_bytes(dtype, shape)) for name, dtype, shape in found]
+    return [TensorInfo(name, dtype, shape, tensor_bytes(dtype, shape)) for name, dtype, shape in found]
 
 
-def _read_shards(folder: Path, weight_map: dict[str, str]) -> tuple[StoredTensor, ...]:
-    tensors: dict[str, StoredTensor] = {}
+def _read_shards(folder: Path, weight_map: dict[str, str]) -> tuple[TensorInfo, ...]:
+    tensors: dict[str, TensorInfo] = {}
     home: dict[str, str] = {}
     for shard in sorted(set(weight_map.values())):
         for tensor in _read_file(folder / shard):
@@ -106,7 +106,7 @@ def read_headers(folder: Path, *, all_or_names: bool = False) -> Checkpoint | No
     shards = sorted(set(weight_map.values()))
     missing = [shard for shard in shards if not _is_there(folder / shard)]
     if len(missing) == len(shards) or (missing and all_or_names):
-        return Checkpoint(str(index), tuple(StoredTensor(name) for name in sorted(weight_map)))
+        return Checkpoint(str(index), tuple(TensorInfo(name) for name in sorted(weight_map)))
     if missing:
         raise BadInputError(
             f"{missing[0]} is missing: {len(missing)} of the {len(shards)} files that {INDEX_NAME} names.",
