@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from solver import api
 from solver.catalog import Catalog
 from solver.errors import BadInputError, PlannerError
 from solver.intake.gguf_file import read_gguf
+from solver.intake.gguf_stub import write_stub
 from solver.intake.read import is_analysis
 from solver.intake.source import find_source
 from solver.plan.request import PlanRequest
@@ -30,7 +32,7 @@ def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_gguf(path, "llama", SMOLLM2, smollm2_tensors())
 
 
-def tiny(path: Path, architecture: str = "llama", **facts: Any) -> Path:
+def tiny(path: Path, architecture: str = "llama", *, facts: dict[str, Any] | None = None) -> Path:
     """Write a small GGUF file of two blocks, with some facts changed."""
     sizes = {
         "block_count": 2,
@@ -55,14 +57,14 @@ def tiny(path: Path, architecture: str = "llama", **facts: Any) -> Path:
         }.items():
             tensors[f"blk.{block}.{name}.weight"] = (shape, "Q4_0")
     known = {f"{architecture}.{name}": value for name, value in sizes.items()} | {"general.name": "tiny"}
-    return write_gguf(path, architecture, known | facts, tensors)
+    return write_gguf(path, architecture, known | (facts or {}), tensors)
 
 
 class TestHeader:
     def test_is_what_gguf_reads(self, tmp_path: Path) -> None:
         from gguf import GGUFReader
 
-        path = tiny(tmp_path / "tiny.gguf", **{"tokenizer.ggml.tokens": ["a"] * 300, "general.tags": ["x", "y"]})
+        path = tiny(tmp_path / "tiny.gguf", facts={"tokenizer.ggml.tokens": ["a"] * 300, "general.tags": ["x", "y"]})
         ours, theirs = read_gguf(path), GGUFReader(path)
         assert {item.name: (item.dtype, item.shape, item.size_bytes) for item in ours.checkpoint.tensors} == {
             item.name: (item.tensor_type.name, tuple(reversed(item.shape.tolist())), item.n_bytes)
@@ -96,6 +98,24 @@ class TestHeader:
         whole = read_gguf(smollm2)
         assert read_gguf(first).checkpoint.tensors == whole.checkpoint.tensors
         assert find_source(str(tmp_path), Catalog()).gguf == read_gguf(first)
+
+
+class TestStub:
+    def test_has_the_metadata_of_the_file_to_the_bit(self, tmp_path: Path) -> None:
+        facts = {
+            "general.name": "tiny",
+            "llama.context_length": 2**40,
+            "llama.rope.freq_base": 1.1,
+            "llama.flag": True,
+            "llama.sizes": [2**40, 1],
+            "llama.scales": [1.1, 2.0],
+            "llama.none": [],
+        }
+        file = replace(read_gguf(tiny(tmp_path / "tiny.gguf")), facts=facts | {"general.architecture": "llama"})
+        write_stub(file, tmp_path / "stub.gguf")
+        stub = read_gguf(tmp_path / "stub.gguf")
+        assert {name: stub.facts.get(name, []) for name in facts} == facts
+        assert [item.name for item in stub.checkpoint.tensors] == [item.name for item in file.checkpoint.tensors]
 
 
 class TestAnalysis:
@@ -225,7 +245,7 @@ class TestDamage:
         assert "\n" not in str(caught.value)
 
     def test_by_a_cut_is_said_wherever_it_is(self, tmp_path: Path) -> None:
-        path = tiny(tmp_path / "tiny.gguf", **{"tokenizer.ggml.tokens": ["token"] * 300})
+        path = tiny(tmp_path / "tiny.gguf", facts={"tokenizer.ggml.tokens": ["token"] * 300})
         content = path.read_bytes()
         for size in range(0, len(content) - 1, len(content) // 60):
             path.write_bytes(content[:size])
@@ -233,7 +253,7 @@ class TestDamage:
                 read_gguf(path)
 
     def test_by_noise_is_said_or_harmless(self, tmp_path: Path) -> None:
-        path = tiny(tmp_path / "tiny.gguf", **{"tokenizer.ggml.tokens": ["token"] * 300})
+        path = tiny(tmp_path / "tiny.gguf", facts={"tokenizer.ggml.tokens": ["token"] * 300})
         content = path.read_bytes()
         chance = random.Random(7)
         refused = 0
