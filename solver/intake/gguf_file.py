@@ -25,6 +25,7 @@ class GgufFile:
     """
 
     path: Path
+    parts: tuple[Path, ...]
     facts: dict[str, Any]
     checkpoint: Checkpoint
 
@@ -159,7 +160,7 @@ def read_gguf(path: Path) -> GgufFile:
     if not isinstance(architecture, str) or not tensors:
         raise BadInputError("names no architecture, or holds no tensor.", where=str(path), mend=_MEND)
     ordered = tuple(tensors[name] for name in sorted(tensors))
-    return GgufFile(path, facts, Checkpoint(str(path), ordered, architecture))
+    return GgufFile(path, tuple(parts), facts, Checkpoint(str(path), ordered, architecture))
 
 
 def only_gguf(folder: Path) -> Path | None:

@@ -11,6 +11,7 @@ from solver.intake.cache import cache_path
 from solver.intake.source import find_source
 from tests.data.zoo import ZOO, write_checkpoint
 from tests.intake.frameworks import frameworks_loaded
+from tests.intake.gguf_files import SMOLLM2, smollm2_tensors, write_gguf
 
 NAME = "HuggingFaceTB/SmolLM2-360M-Instruct"
 
@@ -48,6 +49,17 @@ def test_a_changed_configuration_or_side_file_is_another_analysis(folder: Path, 
     changed = kept(folder, catalog)
     (folder / "hf_quant_config.json").write_text(json.dumps({"quantization": {"quant_algo": "FP8"}}))
     assert len({before, changed, kept(folder, catalog)}) == 3
+
+
+def test_any_changed_part_of_a_gguf_file_is_another_analysis(tmp_path: Path, catalog: Catalog) -> None:
+    pytest.importorskip("gguf")
+    tensors = list(smollm2_tensors().items())
+    parts = [tmp_path / f"model-0000{number}-of-00002.gguf" for number in (1, 2)]
+    write_gguf(parts[0], "llama", SMOLLM2, dict(tensors[:100]))
+    write_gguf(parts[1], "llama", {"split.no": 1}, dict(tensors[100:]))
+    before = kept(parts[0], catalog)
+    write_gguf(parts[1], "llama", {"split.no": 1}, dict(tensors[101:]))
+    assert kept(parts[0], catalog) != before
 
 
 def test_other_profiles_are_another_analysis(folder: Path, catalog: Catalog, tmp_path: Path) -> None:
