@@ -148,14 +148,19 @@ class TestFamilies:
         [
             ({}, "x needs either storage or storage_of"),
             ({"storage_of": "fp8", "storage": [{"name": "weight", "dtype": "U8"}]}, "x needs either"),
-            ({"storage_of": "fp8", "variants": [{"name": "y", "title": "y", "recognized": []}]}, "y needs either"),
+            ({"storage_of": "fp8"}, "x needs conditions"),
+            ({"variants": [{"name": "y", "title": "y", "recognized": {}}]}, "y needs either"),
+            ({"variants": [{"name": "y", "title": "y", "recognized": {}, "storage_of": "fp8"}]}, "y needs conditions"),
             (
-                {"storage_of": "fp8", "variants": [{"name": "y", "title": "y", "recognized": [], "storage_of": "fp8"}]},
+                {
+                    "storage_of": "fp8",
+                    "variants": [{"name": "y", "title": "y", "recognized": {"bits": 4}, "storage_of": "fp8"}],
+                },
                 "to its variants",
             ),
         ],
     )
-    def test_state_the_storage_of_each_format_once(self, own: dict[str, Any], reason: str) -> None:
+    def test_state_conditions_and_storage_of_each_format_once(self, own: dict[str, Any], reason: str) -> None:
         with pytest.raises(ValidationError, match=reason):
             StoredFormat.model_validate({"name": "x", "title": "x", "layers": [], "source": "none", **own})
 
