@@ -11,7 +11,7 @@ def write_stub(file: GgufFile, path: Path) -> None:
     import numpy as np
     from gguf import GGUFValueType, GGUFWriter
 
-    # gguf's own choice by value (GGUFValueType.get_type) cuts numbers to 32 bits.
+    # gguf's own choice by value (GGUFValueType.get_type), which it takes for the items of lists, has 32 bits.
     types = {
         bool: GGUFValueType.BOOL,
         int: GGUFValueType.INT64,
@@ -21,8 +21,7 @@ def write_stub(file: GgufFile, path: Path) -> None:
     }
     writer = GGUFWriter(path, file.architecture)
     for name, value in _facts(file).items():
-        item = types[type(value[0])] if isinstance(value, list) else None
-        writer.add_key_value(name, value, types[type(value)], sub_type=item)
+        writer.add_key_value(name, value, types[type(value)])
     for tensor in file.checkpoint.tensors:
         writer.add_tensor(tensor.name, np.zeros(1, dtype=np.float32))
     writer.write_header_to_file()

@@ -52,7 +52,6 @@ def test_a_changed_configuration_or_side_file_is_another_analysis(folder: Path, 
 
 
 def test_any_changed_part_of_a_gguf_file_is_another_analysis(tmp_path: Path, catalog: Catalog) -> None:
-    pytest.importorskip("gguf")
     tensors = list(smollm2_tensors().items())
     parts = [tmp_path / f"model-0000{number}-of-00002.gguf" for number in (1, 2)]
     write_gguf(parts[0], "llama", SMOLLM2, dict(tensors[:100]))

@@ -12,14 +12,13 @@ from solver.catalog import Catalog
 from solver.errors import BadInputError, PlannerError
 from solver.intake.gguf_file import read_gguf
 from solver.intake.gguf_stub import write_stub
+from solver.intake.loading import gguf_config
 from solver.intake.read import is_analysis
 from solver.intake.source import find_source
 from solver.plan.request import PlanRequest
 from tests.conftest import Analyse
 from tests.intake.frameworks import frameworks_loaded
 from tests.intake.gguf_files import SMOLLM2, SMOLLM2_BYTES, installed, smollm2_tensors, write_gguf
-
-pytest.importorskip("gguf")
 
 ORIGINAL = "HuggingFaceTB/SmolLM2-135M-Instruct"
 
@@ -104,8 +103,8 @@ class TestStub:
             "llama.context_length": 2**40,
             "llama.rope.freq_base": 1.1,
             "llama.flag": True,
-            "llama.sizes": [2**40, 1],
-            "llama.scales": [1.1, 2.0],
+            "llama.sizes": [2**30, 1],
+            "llama.scales": [1.5, 2.0],
             "llama.none": [],
         }
         file = replace(read_gguf(tiny(tmp_path / "tiny.gguf")), facts=facts | {"general.architecture": "llama"})
@@ -113,6 +112,12 @@ class TestStub:
         stub = read_gguf(tmp_path / "stub.gguf")
         assert {name: stub.facts.get(name, []) for name in facts} == facts
         assert [item.name for item in stub.checkpoint.tensors] == [item.name for item in file.checkpoint.tensors]
+
+    def test_that_cannot_be_written_asks_for_the_original(self, tmp_path: Path) -> None:
+        file = read_gguf(tiny(tmp_path / "tiny.gguf"))
+        file.facts["llama.sizes"] = [2**40]
+        with pytest.raises(BadInputError, match="original"):
+            gguf_config(file, {})
 
 
 class TestAnalysis:
