@@ -1,5 +1,6 @@
 """Writes the header of a GGUF file again, without its vocabulary and its weights."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,14 @@ def write_stub(file: GgufFile, path: Path) -> None:
         str: GGUFValueType.STRING,
         list: GGUFValueType.ARRAY,
     }
-    writer = GGUFWriter(path, file.architecture)
-    for name, value in _facts(file).items():
-        writer.add_key_value(name, value, types[type(value)])
-    for tensor in file.checkpoint.tensors:
-        writer.add_tensor(tensor.name, np.zeros(1, dtype=np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    with closing(GGUFWriter(path, file.architecture)) as writer:
+        for name, value in _facts(file).items():
+            writer.add_key_value(name, value, types[type(value)])
+        for tensor in file.checkpoint.tensors:
+            writer.add_tensor(tensor.name, np.zeros(1, dtype=np.float32))
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
 
 
 def _facts(file: GgufFile) -> dict[str, Any]:
