@@ -10,15 +10,12 @@ from solver.catalog.roles import RoleKind
 from solver.catalog.scheme import StoredTensor
 
 Scalar = bool | int | float | str | None
-ANY = "*"
-"""A condition that a field be there and not null."""
+Conditions = dict[str, Scalar | tuple[Scalar, ...]]
 
 
 def _keeps(found: Any, wanted: Scalar | tuple[Scalar, ...]) -> bool:
     if isinstance(wanted, tuple):
         return any(_keeps(found, value) for value in wanted)
-    if wanted == ANY:
-        return found is not None
     if isinstance(found, str) and isinstance(wanted, str):
         return found.lower() == wanted.lower()
     return type(found) is type(wanted) and bool(found == wanted)
@@ -32,17 +29,27 @@ class FileToFile(Profile):
     source: str
 
 
-class StoredFormat(Profile):
-    """One format; a weight of (out, in) becomes the tensors of `storage`, or of a scheme of Quark's.
+class Variant(Profile):
+    """What one format of a family has of its own."""
 
-    `recognized` holds sets of conditions, one of which must be kept whole: fields of the configuration's statement
-    by their dotted path, `config.` before those of the model's own configuration; `*` is any value but null, a list
-    any of its values, null a field that is missing.
+    name: str
+    title: str
+    recognized: Conditions
+    storage: tuple[StoredTensor, ...] = ()
+    storage_of: str | None = None
+
+
+class StoredFormat(Profile):
+    """One format, or a family of formats that are alike but for what each of its `variants` states.
+
+    A weight of (out, in) becomes the tensors of `storage`, or of a scheme of Quark's. `recognized` holds conditions
+    that must all be kept: fields of the configuration's statement by their dotted path, `config.` before those of the
+    model's own configuration; a list is any of its values, null a field that is missing.
     """
 
     name: str
     title: str
-    recognized: tuple[dict[str, Scalar | tuple[Scalar, ...]], ...]
+    recognized: Conditions = Field(default_factory=dict)
     layers: tuple[RoleKind, ...] = Field(description="kinds of layers that it covers unless it names each")
     excludes: tuple[str, ...] = Field(default=(), description="fields of the statement that list what it leaves out")
     never: tuple[str, ...] = Field(default=(), description="globs of layers that it leaves out without listing them")
@@ -55,18 +62,36 @@ class StoredFormat(Profile):
     )
     file2file: FileToFile | None = None
     source: str
+    variants: tuple[Variant, ...] = Field(default=(), description="formats that differ in these fields alone")
 
     @model_validator(mode="after")
-    def _one_storage(self) -> "StoredFormat":
-        if bool(self.storage) == (self.storage_of is not None):
-            raise ValueError("a format has either storage or storage_of")
+    def _whole(self) -> "StoredFormat":
+        for item in self.variants or (self,):
+            if bool(item.storage) == (item.storage_of is not None):
+                raise ValueError(f"{item.name} needs either storage or storage_of")
+            if not item.recognized:
+                raise ValueError(f"{item.name} needs conditions that it is recognized by")
+        if self.variants and (self.recognized or self.storage or self.storage_of):
+            raise ValueError("a family leaves recognized, storage and storage_of to its variants")
         return self
 
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """The names under which its variants are found."""
+        return tuple(variant.name for variant in self.variants)
+
+    @property
+    def formats(self) -> tuple["StoredFormat", ...]:
+        """Its variants, each with what they share; of a format without variants itself."""
+        if not self.variants:
+            return (self,)
+        return tuple(self.model_copy(update={**dict(variant), "variants": ()}) for variant in self.variants)
+
+    def called(self, name: str) -> "StoredFormat | None":
+        """Return the format called `name`, or None."""
+        return next((item for item in self.formats if item.name == name), None)
+
     def specificity(self, facts: Mapping[str, Any]) -> int:
-        """Return how many conditions of the largest set that is kept there are; 0 if none is kept."""
-        kept = (
-            len(conditions)
-            for conditions in self.recognized
-            if all(_keeps(facts.get(field), wanted) for field, wanted in conditions.items())
-        )
-        return max(kept, default=0)
+        """Return how many conditions there are if all are kept, else 0."""
+        kept = all(_keeps(facts.get(field), wanted) for field, wanted in self.recognized.items())
+        return len(self.recognized) if kept else 0

@@ -7,7 +7,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from platformdirs import user_cache_path
-from pydantic import ValidationError
 
 from solver.catalog import Catalog
 from solver.errors import PlannerError
@@ -37,7 +36,7 @@ def _side_file(source: ModelSource) -> str | None:
 def _checkpoint_files(source: ModelSource) -> list[tuple[str, int, int]]:
     """Return name, size and time of change of the files whose headers an analysis reads."""
     if source.gguf is not None:
-        files = [Path(source.name)]
+        files = list(source.gguf.parts)
     elif source.folder is not None:
         files = [*source.folder.glob("*.safetensors"), *source.folder.glob("*.safetensors.index.json")]
     else:
@@ -63,7 +62,7 @@ def cache_path(source: ModelSource, catalog: Catalog) -> Path:
         "checkpoint": _checkpoint_files(source),
         "revision": source.revision,
         "profiles": catalog.fingerprint,
-        "versions": [__version__, _version_of("transformers"), _version_of("torch")],
+        "versions": [__version__, *map(_version_of, ("transformers", "torch", "gguf"))],
     }
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return user_cache_path(_APPLICATION, appauthor=False) / "analyses" / f"{digest}.json"
@@ -73,7 +72,7 @@ def cached_analysis(path: Path) -> ModelAnalysis | None:
     """Return the analysis that is kept at a path; None if there is none, or none that can be read."""
     try:
         return ModelAnalysis.model_validate_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, ValidationError):
+    except (OSError, ValueError):  # of pydantic too
         return None
 
 

@@ -9,10 +9,10 @@ from solver.catalog.roles import Roles
 from solver.catalog.tensors import StoredTensors
 from solver.intake.inventory import Difference
 from solver.intake.layers import expert_family, family_name, generic_name
+from solver.intake.published import TIED_HEAD
+from solver.intake.shares import BUFFERS, MTP, PACKED
 from solver.intake.tally import Tally, sums, to_differences
-from solver.intake.tensors import StoredTensor
-
-_FLOATS = frozenset({"F64", "F32", "BF16", "F16"})
+from solver.intake.tensors import FLOATS, TensorInfo
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class _Comparison:
         self._cause_of = cache(facts.cause_of)
         self._kind_of = cache(lambda path: roles.of(path).kind)
         self.tallies: dict[str, Tally] = defaultdict(Tally)
-        self.loads: dict[str, list[StoredTensor]] = defaultdict(list)
-        self.placeless: list[StoredTensor] = []
+        self.loads: dict[str, list[TensorInfo]] = defaultdict(list)
+        self.placeless: list[TensorInfo] = []
 
-    def place(self, tensors: Sequence[StoredTensor]) -> None:
+    def place(self, tensors: Sequence[TensorInfo]) -> None:
         """Give each tensor its parameter, its cause, or neither."""
-        again: dict[str, list[StoredTensor]] = defaultdict(list)
+        again: dict[str, list[TensorInfo]] = defaultdict(list)
         for tensor in tensors:
             plain = self.facts.unpacked(tensor.name) or tensor.name
             target = self.built.loaded_as.get(plain, plain)
@@ -78,16 +78,16 @@ class _Comparison:
             else:
                 elements, size = sums(found)
                 known = self.built.parameters[first] if elements is None else elements
-                self.tallies["tied head stored twice"].add([tensor.name for tensor in found], known, size)
+                self.tallies[TIED_HEAD].add([tensor.name for tensor in found], known, size)
 
     def _cause(self, name: str, target: str) -> str | None:
         if target in self.built.buffers:
-            return "buffers"
+            return BUFFERS
         if self._kind_of(generic_name(name).rpartition(".")[0]) == "vision":
             return "vision part"
         block = family_name(name)[1]
         if block is not None and block >= self.built.blocks:
-            return "multi-token-prediction layers"
+            return MTP
         return self._cause_of(generic_name(name))
 
     def compare(self) -> None:
@@ -118,12 +118,12 @@ class _Comparison:
             if difference:
                 self.tallies["another type"].add(names, 0, difference)
             return True
-        if all(tensor.dtype not in _FLOATS for tensor in found):
-            self.tallies["packed storage"].add(names, elements - count, difference)
+        if all(tensor.dtype not in FLOATS for tensor in found):
+            self.tallies[PACKED].add(names, elements - count, difference)
             return True
         return False
 
-    def _join(self, found: Sequence[StoredTensor], difference: int | None) -> None:
+    def _join(self, found: Sequence[TensorInfo], difference: int | None) -> None:
         if len(found) > 1:
             apart = all(expert_family(tensor.name)[1] is not None for tensor in found)
             cause = "separate experts" if apart else "split on disk"
@@ -160,12 +160,12 @@ class _Comparison:
 class _Residue:
     """What of one block has no counterpart of its own name and size."""
 
-    extra: list[StoredTensor] = field(default_factory=list)
+    extra: list[TensorInfo] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
     reshaped: list[str] = field(default_factory=list)
 
 
-def _arrangement(stored: Sequence[StoredTensor], built: Sequence[str]) -> str:
+def _arrangement(stored: Sequence[TensorInfo], built: Sequence[str]) -> str:
     if any(expert_family(tensor.name)[1] is not None for tensor in stored):
         return "separate experts"
     if len(stored) == len(built):
@@ -174,7 +174,7 @@ def _arrangement(stored: Sequence[StoredTensor], built: Sequence[str]) -> str:
 
 
 def find_differences(
-    tensors: Sequence[StoredTensor], built: BuiltModel, roles: Roles, facts: StoredTensors
+    tensors: Sequence[TensorInfo], built: BuiltModel, roles: Roles, facts: StoredTensors
 ) -> tuple[Difference, ...]:
     """Return why the stored tensors are not exactly the built parameters, the greatest cause first.
 

@@ -1,7 +1,7 @@
 """An inventory from headers alone: for architectures that transformers has no class for."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,36 +15,38 @@ from solver.intake.shares import part_shares
 from solver.intake.sort_tensors import SortedTensors, count_of, raw_config
 from solver.intake.stored_sizes import Storage
 from solver.intake.tally import to_differences
-from solver.intake.tensors import Checkpoint, StoredTensor
+from solver.intake.tensors import Checkpoint, TensorInfo
+
+_MEND = "Name the folder of a language model, or add its config.json for a type that transformers knows."
 
 
-def _layers(found: SortedTensors, hidden: int, biases: set[str]) -> list[FoundLayer]:
-    """Return one layer for each matrix; the experts of a block, which are stored one by one, make one."""
-    experts: dict[str, set[int]] = defaultdict(set)
+def _matrices(found: SortedTensors) -> Iterator[FoundLayer]:
+    """Yield one layer for each matrix; the experts of a block, which are stored one by one, make one."""
+    biases = {tensor.name.removesuffix(".bias") for tensor in found.others if tensor.name.endswith(".bias")}
+    experts: dict[str, list[TensorInfo]] = defaultdict(list)
     for tensor in found.matrices:
-        path, expert = expert_family(tensor.name)
-        if expert is not None:
-            experts[path].add(expert)
-    layers: dict[str, FoundLayer] = {}
-    for tensor in found.matrices:
-        name = expert_family(tensor.name)[0]
-        out_features, in_features = tensor.shape or (0, 0)
-        path = name.removesuffix(".weight")
-        layers[path] = FoundLayer(
-            path=path,
+        experts[expert_family(tensor.name)[0]].append(tensor)
+    for name, tensors in experts.items():
+        out_features, in_features = tensors[-1].shape or (0, 0)
+        yield FoundLayer(
+            path=name.removesuffix(".weight"),
             in_features=in_features,
             out_features=out_features,
             parameters=(),
-            experts=len(experts[name]),
-            bias=f"{tensor.name.removesuffix('.weight')}.bias" in biases,
+            experts=len({expert for tensor in tensors if (expert := expert_family(tensor.name)[1]) is not None}),
+            bias=tensors[-1].name.removesuffix(".weight") in biases,
         )
+
+
+def _stacks(found: SortedTensors, hidden: int) -> Iterator[FoundLayer]:
+    """Yield one layer for each tensor of all experts of a block."""
     for tensor in found.fused:
         count, rows, columns = tensor.shape or (0, 0, 0)
-        # (experts, in, out) where the hidden size stands on the side of the inputs of gate and up, or outputs of down.
-        down = found.roles.of(generic_name(tensor.name.removesuffix(".weight"))).name == "expert_down"
-        transposed = columns == hidden != rows if down else rows == hidden != columns
         path = tensor.name.removesuffix(".weight")
-        layers[path] = FoundLayer(
+        # (experts, in, out) where the hidden size stands on the side of the inputs of gate and up, or outputs of down.
+        down = found.roles.of(generic_name(path)).name == "expert_down"
+        transposed = columns == hidden != rows if down else rows == hidden != columns
+        yield FoundLayer(
             path=path,
             in_features=rows if transposed else columns,
             out_features=columns if transposed else rows,
@@ -52,11 +54,32 @@ def _layers(found: SortedTensors, hidden: int, biases: set[str]) -> list[FoundLa
             experts=count,
             quantizable=False,
         )
-    return list(layers.values())
+
+
+def _text_blocks(layers: Sequence[LayerFamily], catalog: Catalog, where: str) -> int:
+    """Return the number of blocks of the language model.
+
+    Raises
+    ------
+    BadInputError
+        If there are none, or those of an encoder.
+
+    """
+    text = [item for item in layers if item.block_indices and catalog.roles.named(item.role).kind != "vision"]
+    if not text:
+        raise BadInputError("has no matrix in numbered blocks.", where=where, mend=_MEND)
+    encoder = catalog.stored_tensors.encoder_among([family.name for family in text])
+    if encoder is not None:
+        raise BadInputError(
+            f"holds an encoder ({encoder}), and only decoders are planned.",
+            where=where,
+            mend="Name the folder of a decoder of text.",
+        )
+    return len({block for family in text for block in family.block_indices})
 
 
 def _with_head(
-    layers: tuple[LayerFamily, ...], head: StoredTensor | None, shape: tuple[int, int], roles: Roles
+    layers: tuple[LayerFamily, ...], head: TensorInfo | None, shape: tuple[int, int], roles: Roles
 ) -> tuple[LayerFamily, ...]:
     """Return the layers with the head in its role, whatever it is called; one that is not stored is tied."""
     if head is None:
@@ -66,7 +89,7 @@ def _with_head(
     return tuple(family.model_copy(update={"role": "lm_head"}) if family.name == name else family for family in layers)
 
 
-def _groups(tensors: Sequence[StoredTensor], roles: Roles) -> tuple[ParameterGroup, ...]:
+def _groups(tensors: Sequence[TensorInfo], roles: Roles) -> tuple[ParameterGroup, ...]:
     elements: dict[str, int] = defaultdict(int)
     counts: dict[str, int] = defaultdict(int)
     for tensor in tensors:
@@ -105,6 +128,14 @@ def _moe(
     return moe, [] if known else ["number of experts that a token is routed to (taken as all)"]
 
 
+def _note_types(found: SortedTensors, dtype_bytes: int) -> None:
+    """Tally the bytes of parameters that are stored in another type than the weights."""
+    for tensor in (*found.matrices, *found.fused, *found.others):
+        difference = (tensor.size_bytes or 0) - (tensor.elements or 0) * dtype_bytes
+        if difference:
+            found.tallies["another type"].add([tensor.name], 0, difference)
+
+
 def inventory_from_headers(
     config: dict[str, Any], checkpoint: Checkpoint, dtype: str, catalog: Catalog, *, where: str
 ) -> tuple[Inventory, list[str]]:
@@ -116,61 +147,40 @@ def inventory_from_headers(
     Raises
     ------
     BadInputError
-        If there is no embedding, or no matrix in numbered blocks: it is no language model.
+        If there is no embedding, or no matrix in numbered blocks, or an encoder: it is no language model.
 
     """
     raw = raw_config(config, catalog)
     found = SortedTensors(checkpoint, raw, catalog)
     if found.embedding is None:
         raise BadInputError("has no embedding by any name that is known.", where=where, mend=_MEND)
-    vocabulary, hidden = found.embedding.shape or (0, 0)
-    hidden = count_of(raw, "hidden_size") or hidden
-    biases = {tensor.name for tensor in found.others if tensor.name.endswith(".bias")}
-    layers = to_families(_layers(found, hidden, biases), catalog.roles)
-    indices = {block for family in layers if _is_text(family, catalog.roles) for block in family.block_indices}
-    if not indices:
-        raise BadInputError("has no matrix in numbered blocks.", where=where, mend=_MEND)
-    tied = found.head is None
+    vocabulary, width = found.embedding.shape or (0, 0)
+    hidden = count_of(raw, "hidden_size") or width
+    layers = to_families([*_matrices(found), *_stacks(found, hidden)], catalog.roles)
+    blocks = _text_blocks(layers, catalog, where)
     layers = _with_head(layers, found.head, (vocabulary, hidden), catalog.roles)
-    caches, missing = _caches(raw, len(indices), hidden, catalog)
-    elements = checkpoint.elements - sum(tally.elements or 0 for tally in found.tallies.values())
-    _note_types(found, DTYPE_BYTES[dtype])
-    context = catalog.config_fields.first("context", raw)
+    others = _groups(found.others, catalog.roles)
+    caches, missing = _caches(raw, blocks, hidden, catalog)
     moe, unrouted = _moe(layers, raw, catalog)
-    inventory = Inventory.model_validate(
-        {
-            "dtype": dtype,
-            "elements_total": elements,
-            "checkpoint_bytes": checkpoint.size_bytes,
-            "hidden_size": hidden,
-            "vocab_size": vocabulary,
-            "blocks": len(indices),
-            "max_context": context if isinstance(context, int) and context > 0 else None,
-            "tied_embeddings": tied,
-            "layers": layers,
-            "others": _groups(found.others, catalog.roles),
-            "caches": caches,
-            "moe": moe,
-            "stored_elements": checkpoint.elements,
-            "parts": part_shares(
-                layers, _groups(found.others, catalog.roles), Storage(None, hidden, DTYPE_BYTES[dtype])
-            ),
-            "differences": to_differences(found.tallies, catalog.stored_tensors),
-        }
+    context = catalog.config_fields.first("context", raw)
+    left_out = sum(tally.elements or 0 for tally in found.tallies.values())
+    dtype_bytes = DTYPE_BYTES[dtype]
+    _note_types(found, dtype_bytes)
+    inventory = Inventory(
+        dtype=dtype,
+        elements_total=checkpoint.elements - left_out,
+        checkpoint_bytes=checkpoint.size_bytes,
+        hidden_size=hidden,
+        vocab_size=vocabulary,
+        blocks=blocks,
+        max_context=context if isinstance(context, int) and context > 0 else None,
+        tied_embeddings=found.head is None,
+        layers=layers,
+        others=others,
+        caches=caches,
+        moe=moe,
+        stored_elements=checkpoint.elements,
+        parts=part_shares(layers, others, Storage(None, hidden, dtype_bytes)),
+        differences=to_differences(found.tallies, catalog.stored_tensors),
     )
     return inventory, [*missing, *unrouted]
-
-
-_MEND = "Name the folder of a language model, or add its config.json for a type that transformers knows."
-
-
-def _is_text(family: LayerFamily, roles: Roles) -> bool:
-    return roles.named(family.role).kind != "vision"
-
-
-def _note_types(found: SortedTensors, dtype_bytes: int) -> None:
-    """Tally the bytes of parameters that are stored in another type than the weights."""
-    for tensor in (*found.matrices, *found.fused, *found.others):
-        difference = (tensor.size_bytes or 0) - (tensor.elements or 0) * dtype_bytes
-        if difference:
-            found.tallies["another type"].add([tensor.name], 0, difference)

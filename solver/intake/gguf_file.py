@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from solver.errors import BadInputError, MissingError
-from solver.intake.tensors import Checkpoint, StoredTensor
+from solver.intake.tensors import Checkpoint, TensorInfo
 
 SUFFIX = ".gguf"
 _LONG = 256
@@ -25,6 +25,7 @@ class GgufFile:
     """
 
     path: Path
+    parts: tuple[Path, ...]
     facts: dict[str, Any]
     checkpoint: Checkpoint
 
@@ -97,7 +98,7 @@ def _fact(field: Any) -> Any:
     return field.contents()
 
 
-def _read_part(path: Path) -> tuple[dict[str, Any], list[StoredTensor]]:
+def _read_part(path: Path) -> tuple[dict[str, Any], list[TensorInfo]]:
     try:
         from gguf import GGML_QUANT_SIZES
     except ImportError as error:
@@ -110,7 +111,7 @@ def _read_part(path: Path) -> tuple[dict[str, Any], list[StoredTensor]]:
             items, size = GGML_QUANT_SIZES[tensor.tensor_type]
             shape = tuple(int(extent) for extent in reversed(tensor.shape.tolist()))
             count = int(tensor.n_elements)
-            tensors.append(StoredTensor(tensor.name, tensor.tensor_type.name, shape, count // items * size))
+            tensors.append(TensorInfo(tensor.name, tensor.tensor_type.name, shape, count // items * size))
     except OSError as error:
         raise BadInputError(f"cannot be read: {error.strerror or error}.", where=str(path)) from error
     except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
@@ -147,7 +148,7 @@ def read_gguf(path: Path) -> GgufFile:
     """
     parts = _parts(path)
     facts: dict[str, Any] = {}
-    tensors: dict[str, StoredTensor] = {}
+    tensors: dict[str, TensorInfo] = {}
     for part in parts:
         said, found = _read_part(part)
         facts = {**said, **facts}
@@ -159,7 +160,7 @@ def read_gguf(path: Path) -> GgufFile:
     if not isinstance(architecture, str) or not tensors:
         raise BadInputError("names no architecture, or holds no tensor.", where=str(path), mend=_MEND)
     ordered = tuple(tensors[name] for name in sorted(tensors))
-    return GgufFile(path, facts, Checkpoint(str(path), ordered, architecture))
+    return GgufFile(path, tuple(parts), facts, Checkpoint(str(path), ordered, architecture))
 
 
 def only_gguf(folder: Path) -> Path | None:

@@ -1,11 +1,10 @@
 """Reads the headers of a checkpoint: the name, type, shape and bytes of each tensor, and no weights."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 from solver.errors import BadInputError
-from solver.intake.tensors import Checkpoint, StoredTensor, tensor_bytes
+from solver.intake.json_file import read_json
+from solver.intake.tensors import Checkpoint, TensorInfo, tensor_bytes
 
 SINGLE_NAME = "model.safetensors"
 INDEX_NAME = "model.safetensors.index.json"
@@ -15,20 +14,12 @@ _MEND_INDEX = f"Download {INDEX_NAME} again, or remove it to plan from the confi
 
 
 def _read_index(path: Path) -> dict[str, str]:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        content = dict(pairs)
-        if len(content) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise BadInputError(f"names {twice!r} twice.", where=str(path), mend=_MEND_INDEX)
-        return content
-
     try:
-        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=once)
+        content = read_json(path)
     except (ValueError, RecursionError) as error:
         raise BadInputError(f"not valid JSON: {error}.", where=str(path), mend=_MEND_INDEX) from error
     except OSError as error:
-        raise BadInputError(f"cannot be read: {error.strerror}.", where=str(path)) from error
+        raise BadInputError(f"cannot be read: {error.strerror}.", where=str(path), mend=_MEND_INDEX) from error
     weight_map = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:
         raise BadInputError("has no `weight_map` of tensors to files.", where=str(path), mend=_MEND_INDEX)
@@ -49,7 +40,7 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def _read_file(path: Path) -> list[StoredTensor]:
+def _read_file(path: Path) -> list[TensorInfo]:
     # safe_open maps the file, reads its header, and checks that the tensors fill the rest; numpy is all it imports.
     from safetensors import SafetensorError, safe_open
 
@@ -60,11 +51,11 @@ def _read_file(path: Path) -> list[StoredTensor]:
     except (SafetensorError, OSError) as error:
         reason = " ".join(str(error).split())
         raise BadInputError(f"is no complete safetensors file: {reason}.", where=str(path), mend=_MEND_SHARD) from error
-    return [StoredTensor(name, dtype, shape, tensor_bytes(dtype, shape)) for name, dtype, shape in found]
+    return [TensorInfo(name, dtype, shape, tensor_bytes(dtype, shape)) for name, dtype, shape in found]
 
 
-def _read_shards(folder: Path, weight_map: dict[str, str]) -> tuple[StoredTensor, ...]:
-    tensors: dict[str, StoredTensor] = {}
+def _read_shards(folder: Path, weight_map: dict[str, str]) -> tuple[TensorInfo, ...]:
+    tensors: dict[str, TensorInfo] = {}
     home: dict[str, str] = {}
     for shard in sorted(set(weight_map.values())):
         for tensor in _read_file(folder / shard):
@@ -109,13 +100,13 @@ def read_headers(folder: Path, *, all_or_names: bool = False) -> Checkpoint | No
         if not tensors:
             raise BadInputError("holds no tensor.", where=str(single), mend=_MEND_SHARD)
         return Checkpoint(str(single), tensors)
-    if not index.is_file() or not _is_there(index):
+    if not _is_there(index):
         return None
     weight_map = _read_index(index)
     shards = sorted(set(weight_map.values()))
     missing = [shard for shard in shards if not _is_there(folder / shard)]
     if len(missing) == len(shards) or (missing and all_or_names):
-        return Checkpoint(str(index), tuple(StoredTensor(name) for name in sorted(weight_map)))
+        return Checkpoint(str(index), tuple(TensorInfo(name) for name in sorted(weight_map)))
     if missing:
         raise BadInputError(
             f"{missing[0]} is missing: {len(missing)} of the {len(shards)} files that {INDEX_NAME} names.",

@@ -6,6 +6,7 @@ from solver.intake.analysis import AnalyzedModel, ModelAnalysis, QuantizationTar
 from solver.intake.from_headers import inventory_from_headers
 from solver.intake.inventory import Inventory
 from solver.intake.meta import knows_type
+from solver.intake.shares import PACKED, SCALES
 from solver.intake.source import ModelSource
 from solver.intake.tensors import Checkpoint
 
@@ -56,7 +57,7 @@ def _risks(name: str, inventory: Inventory, *, templated: bool) -> list[Risk]:
             )
         )
     causes = {difference.cause for difference in inventory.differences}
-    if {"packed storage", "quantization scales"} & causes:
+    if {PACKED, SCALES} & causes:
         risks.append(
             Risk(
                 severity="high",

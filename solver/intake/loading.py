@@ -77,8 +77,8 @@ def gguf_config(file: GgufFile, left_out: Mapping[str, str]) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         stub = Path(folder) / "header.gguf"
-        write_stub(file, stub)
         try:
+            write_stub(file, stub)
             content = load_gguf_checkpoint(str(stub), return_tensors=False)["config"]  # type: ignore[no-untyped-call]
         except Exception as error:
             reason = " ".join(str(error).split())[:200].rstrip(".")

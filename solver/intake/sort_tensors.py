@@ -7,12 +7,12 @@ from typing import Any
 
 from solver.catalog import Catalog
 from solver.intake.layers import family_name, generic_name
+from solver.intake.published import TIED_HEAD
+from solver.intake.shares import MTP
 from solver.intake.tally import Tally
-from solver.intake.tensors import Checkpoint, StoredTensor
+from solver.intake.tensors import FLOATS, Checkpoint, TensorInfo
 
-_FLOATS = frozenset({"F64", "F32", "BF16", "F16", "F8_E4M3", "F8_E5M2"})
-_TIED = "tied head stored twice"
-_PREDICTOR = "multi-token-prediction layers"
+_MATRIX_TYPES = frozenset({*FLOATS, "F8_E4M3", "F8_E5M2"})
 
 
 def raw_config(config: dict[str, Any], catalog: Catalog) -> SimpleNamespace:
@@ -43,9 +43,9 @@ class SortedTensors:
         self._cause_of = cache(catalog.stored_tensors.cause_of)
         self.experts = catalog.config_fields.first("experts", config)
         self.tallies: dict[str, Tally] = defaultdict(Tally)
-        self.matrices: list[StoredTensor] = []
-        self.fused: list[StoredTensor] = []
-        self.others: list[StoredTensor] = []
+        self.matrices: list[TensorInfo] = []
+        self.fused: list[TensorInfo] = []
+        self.others: list[TensorInfo] = []
         known = [tensor for tensor in checkpoint.tensors if not self._leave_out(tensor, config)]
         embeddings = [tensor for tensor in known if self._kind(tensor) == "embedding" and len(tensor.shape or ()) == 2]
         self.embedding = max(embeddings, key=lambda tensor: (tensor.elements or 0, tensor.name), default=None)
@@ -56,34 +56,34 @@ class SortedTensors:
         for tensor in known:
             self._sort(tensor)
 
-    def _kind(self, tensor: StoredTensor) -> str:
+    def _kind(self, tensor: TensorInfo) -> str:
         return self._kind_of(generic_name(tensor.name.rpartition(".")[0]))
 
-    def _like_embedding(self, tensor: StoredTensor) -> bool:
+    def _like_embedding(self, tensor: TensorInfo) -> bool:
         """Return whether a tensor outside the blocks has the embedding's shape."""
         shape = self.embedding.shape if self.embedding is not None else None
         return family_name(tensor.name)[1] is None and tensor.shape == shape
 
-    def _leave_out(self, tensor: StoredTensor, config: SimpleNamespace) -> bool:
+    def _leave_out(self, tensor: TensorInfo, config: SimpleNamespace) -> bool:
         block, blocks = family_name(tensor.name)[1], count_of(config, "num_hidden_layers")
         beyond = block is not None and blocks is not None and block >= blocks and self._kind(tensor) != "vision"
-        cause = _PREDICTOR if beyond else self._cause_of(generic_name(tensor.name))
+        cause = MTP if beyond else self._cause_of(generic_name(tensor.name))
         tied = getattr(config, "tie_word_embeddings", None) is True and self._kind(tensor) == "head"
         if tied and tensor.name.endswith(".weight"):
-            cause = _TIED
+            cause = TIED_HEAD
         if cause is not None:
             self.tallies[cause].add([tensor.name], tensor.elements, tensor.size_bytes)
         return cause is not None
 
-    def _sort(self, tensor: StoredTensor) -> None:
-        if tensor.dtype in _FLOATS and self._is_matrix(tensor):
+    def _sort(self, tensor: TensorInfo) -> None:
+        if tensor.dtype in _MATRIX_TYPES and self._is_matrix(tensor):
             self.matrices.append(tensor)
-        elif tensor.dtype in _FLOATS and self._is_stack(tensor):
+        elif tensor.dtype in _MATRIX_TYPES and self._is_stack(tensor):
             self.fused.append(tensor)
         else:
             self.others.append(tensor)
 
-    def _is_matrix(self, tensor: StoredTensor) -> bool:
+    def _is_matrix(self, tensor: TensorInfo) -> bool:
         """Return whether a tensor is taken for the weight of a linear layer; tables of embeddings are none."""
         path = tensor.name.removesuffix(".weight").lower()
         if path == tensor.name.lower() or len(tensor.shape or ()) != 2 or self._kind(tensor) == "embedding":
@@ -92,7 +92,7 @@ class SortedTensors:
             return False
         return not self._like_embedding(tensor) or self._kind(tensor) == "head" or tensor is self.head
 
-    def _is_stack(self, tensor: StoredTensor) -> bool:
+    def _is_stack(self, tensor: TensorInfo) -> bool:
         """Return whether a tensor holds one matrix for each expert of a block."""
         if len(tensor.shape or ()) != 3 or family_name(tensor.name)[1] is None:
             return False

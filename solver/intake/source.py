@@ -11,6 +11,7 @@ from solver.catalog import Catalog
 from solver.errors import BadInputError, MissingError
 from solver.intake.gguf_file import SUFFIX, GgufFile, only_gguf, read_gguf
 from solver.intake.headers import INDEX_NAME, SINGLE_NAME
+from solver.intake.json_file import read_json
 
 CONFIG_NAME = "config.json"
 SIDE_QUANT_CONFIG = "hf_quant_config.json"
@@ -36,26 +37,6 @@ class ModelSource:
         """Hash of the configuration in canonical JSON."""
         text = json.dumps(self.config, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if found.setdefault(key, value) != value:
-            raise ValueError(f"{key!r} stands twice, with different values")
-    return found
-
-
-def read_json(path: Path) -> Any:
-    """Return the content of a JSON file.
-
-    Raises
-    ------
-    ValueError
-        If it is no JSON, or gives one key of an object two values, of which readers keep one silently.
-
-    """
-    return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unambiguous)
 
 
 def _read_config(path: Path) -> dict[str, Any]:

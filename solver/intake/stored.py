@@ -49,14 +49,18 @@ class StoredQuantization:
         return self._table(entries)
 
     @cached_property
+    def _formats(self) -> dict[str, StoredFormat]:
+        return {stored.name: stored for rule in self._rules for stored in rule.formats}
+
+    @cached_property
     def _excluded(self) -> dict[str, NameTable[bool]]:
         return {
-            stored.name: self._table(
+            name: self._table(
                 (entry, True)
                 for entries in (stored.never, *(listed(self._block.get(key)) for key in stored.excludes))
                 for entry in entries
             )
-            for stored in {stored.name: stored for rule in self._rules for stored in rule.formats}.values()
+            for name, stored in self._formats.items()
         }
 
     def _table(self, entries: Iterable[tuple[str, Any]]) -> NameTable[Any]:
@@ -91,7 +95,7 @@ class StoredQuantization:
 
     def record(self, used: Iterable[str | None]) -> Quantized:
         """Return what the inventory keeps: the method, and the tensors of the formats that some layer has."""
-        formats = [self._catalog.stored_formats.get(name) for name in sorted({name for name in used if name})]
+        formats = [self._formats[name] for name in sorted({name for name in used if name})]
         return Quantized(
             method=self.method,
             place=self.place,
@@ -128,23 +132,19 @@ def _kv_cache(block: Mapping[str, Any]) -> str | None:
 
 
 def _rules(found: Iterable[Statement], catalog: Catalog) -> tuple[_Rule, ...]:
+    known = [stored for family in catalog.stored_formats for stored in family.formats]
     rules = []
     for statement in found:
-        ranked = [(stored.specificity(statement.facts or {}), stored) for stored in catalog.stored_formats]
+        ranked = [(stored.specificity(statement.facts or {}), stored) for stored in known]
         fitting = sorted((item for item in ranked if item[0]), key=lambda item: -item[0])
         rules.append(_Rule(statement, tuple(stored for _, stored in fitting)))
     return tuple(rules)
 
 
 def _unknown(rules: tuple[_Rule, ...]) -> tuple[str, ...]:
-    """Return the statements that fit no format; what is left beside a table by layer is not quantized."""
-    has_table = any(rule.statement.targets for rule in rules)
+    """Return the statements that fit no format."""
     return tuple(
-        _described(rule.statement.facts)
-        for rule in rules
-        if rule.statement.facts is not None
-        and not rule.formats
-        and not (has_table and rule.statement.targets is None and "MIXED" in _label(rule.statement.facts).upper())
+        _described(rule.statement.facts) for rule in rules if rule.statement.facts is not None and not rule.formats
     )
 
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from solver.errors import BadInputError
-from solver.intake.source import SIDE_QUANT_CONFIG, ModelSource, read_json
-from solver.intake.stored_statements import MLX
+from solver.intake.json_file import read_json
+from solver.intake.source import SIDE_QUANT_CONFIG, ModelSource
+from solver.intake.stored_statements import MLX, MODELOPT
 
 _KEYS = ("quantization_config", "quantization")
 
@@ -23,7 +24,7 @@ def _side_block(source: ModelSource) -> dict[str, Any] | None:
             mend="It says how the checkpoint is quantized: take it from where the checkpoint came from.",
         ) from error
     block = content.get("quantization") if isinstance(content, dict) else None
-    return {"quant_method": "modelopt", **block} if isinstance(block, dict) else {}
+    return {"quant_method": MODELOPT, **block} if isinstance(block, dict) else {}
 
 
 def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,6 +10,9 @@ Facts = dict[str, Any]
 
 MLX = "mlx"
 _CLASS_TARGETS = frozenset({"Linear"})
+MODELOPT = "modelopt"
+_TABLE_ALONE = "MIXED_PRECISION"
+"""ModelOpt's algorithm of checkpoints whose layers are quantized as a table says, and no others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,10 @@ def statements(block: Mapping[str, Any], config: Facts) -> list[Statement]:
         return _quark(block, base)
     layers, groups = block.get("quantized_layers"), block.get("config_groups")
     if isinstance(layers, Mapping) and layers:
-        return [*_by_facts(layers, {**config, "quant_method": "modelopt"}), Statement(base)]
+        table = _by_facts(layers, {**config, "quant_method": MODELOPT})
+        # Another method beside the table (DeepSeek-V4's fp8) holds for the layers that the table does not name.
+        alone = base.get("quant_algo") == _TABLE_ALONE and base.get("quant_method", MODELOPT) == MODELOPT
+        return table if alone else [*table, Statement(base)]
     if isinstance(groups, Mapping) and groups:
         return [_group(group, base) if isinstance(group, Mapping) else Statement(base) for group in groups.values()]
     return [Statement(base)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from solver.catalog.tensors import StoredTensors
 from solver.intake.inventory import Difference
-from solver.intake.tensors import StoredTensor
+from solver.intake.tensors import TensorInfo
 
 _SAMPLE = 3
 
@@ -25,7 +25,7 @@ class Tally:
         self.bytes = None if self.bytes is None or size is None else self.bytes + size
 
 
-def sums(tensors: Sequence[StoredTensor]) -> tuple[int | None, int | None]:
+def sums(tensors: Sequence[TensorInfo]) -> tuple[int | None, int | None]:
     """Return the elements and bytes of tensors, None if a shape is not known."""
     if any(tensor.shape is None for tensor in tensors):
         return None, None

@@ -22,14 +22,16 @@ _BITS = {
 }
 """Bits of one element by safetensors' name of the type; all other types have 8 (safetensors 0.8)."""
 
-_TORCH_NAMES = {"F64": "float64", "F32": "float32", "BF16": "bfloat16", "F16": "float16"}
+FLOATS = {"F64": "float64", "F32": "float32", "BF16": "bfloat16", "F16": "float16"}
+"""Torch's name of each floating type of 16 bits or more: what weights have that are not quantized."""
 
 
 @dataclass(frozen=True, slots=True)
-class StoredTensor:
-    """One tensor as stored. `dtype`, `shape` and `size_bytes` are None where only an index names it.
+class TensorInfo:
+    """One tensor as a header describes it.
 
-    `dtype` is the format's own name of the type (`BF16`, `Q4_K`); `shape` counts elements, not bytes.
+    `dtype`, `shape` and `size_bytes` are None where only an index names it. `dtype` is the format's own name of the
+    type (`BF16`, `Q4_K`); `shape` counts elements, not bytes.
     """
 
     name: str
@@ -51,7 +53,7 @@ class Checkpoint:
     """
 
     origin: str
-    tensors: tuple[StoredTensor, ...]
+    tensors: tuple[TensorInfo, ...]
     gguf_architecture: str | None = None
 
     @property
@@ -77,7 +79,7 @@ class Checkpoint:
         """
         elements: dict[str, int] = {}
         for tensor in self.tensors:
-            name = _TORCH_NAMES.get(tensor.dtype or "")
+            name = FLOATS.get(tensor.dtype or "")
             if name is not None:
                 elements[name] = elements.get(name, 0) + (tensor.elements or 0)
         if self.gguf_architecture is not None and 2 * sum(elements.values()) < self.elements:

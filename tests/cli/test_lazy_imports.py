@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import MODEL, PLAN, environment
 
-HEAVY = {"torch", "transformers", "ortools", "numpy"}
+HEAVY = {"gguf", "torch", "transformers", "ortools", "numpy"}
 SCRIPT = """
 import json, sys
 from solver.cli import main

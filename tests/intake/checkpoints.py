@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from solver.catalog.section import read_yaml
-from solver.intake.tensors import StoredTensor, tensor_bytes
+from solver.intake.tensors import TensorInfo, tensor_bytes
 from tests.quark.tiny import tiny_config
 
 INDEXES: dict[str, Any] = read_yaml(Path(__file__).parents[1] / "data" / "index_names.yaml")
@@ -31,9 +31,9 @@ def _expanded(pattern: str) -> list[str]:
     ]
 
 
-def stored(name: str, dtype: str, shape: tuple[int, ...]) -> StoredTensor:
+def stored(name: str, dtype: str, shape: tuple[int, ...]) -> TensorInfo:
     """Return a tensor as the headers of a checkpoint would describe it."""
-    return StoredTensor(name, dtype, shape, tensor_bytes(dtype, shape))
+    return TensorInfo(name, dtype, shape, tensor_bytes(dtype, shape))
 
 
 def save_model(folder: Path, model_type: str, *, shard: str = "10GB", dtype: str = "bfloat16", **changes: Any) -> Path:

@@ -50,18 +50,11 @@ def write_gguf(
 ) -> Path:
     """Write a GGUF file by gguf's own writer; its weights are a hole."""
     import numpy as np
-    from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFWriter
+    from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFValueType, GGUFWriter
 
     writer = GGUFWriter(path, architecture)
     for name, value in facts.items():
-        if isinstance(value, list):
-            writer.add_array(name, value)
-        elif isinstance(value, str):
-            writer.add_string(name, value)
-        elif isinstance(value, float):
-            writer.add_float32(name, value)
-        else:
-            writer.add_uint32(name, value)
+        writer.add_key_value(name, value, GGUFValueType.get_type(value))
     total = 0
     for name, (shape, kind) in tensors.items():
         quantization = GGMLQuantizationType[kind]

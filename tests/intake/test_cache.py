@@ -1,8 +1,6 @@
 """Analyses kept on disk: found again by content, never in the way."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,8 @@ from solver.catalog import Catalog
 from solver.intake.cache import cache_path
 from solver.intake.source import find_source
 from tests.data.zoo import ZOO, write_checkpoint
+from tests.intake.frameworks import frameworks_loaded
+from tests.intake.gguf_files import SMOLLM2, smollm2_tensors, write_gguf
 
 NAME = "HuggingFaceTB/SmolLM2-360M-Instruct"
 
@@ -51,6 +51,16 @@ def test_a_changed_configuration_or_side_file_is_another_analysis(folder: Path, 
     assert len({before, changed, kept(folder, catalog)}) == 3
 
 
+def test_any_changed_part_of_a_gguf_file_is_another_analysis(tmp_path: Path, catalog: Catalog) -> None:
+    tensors = list(smollm2_tensors().items())
+    parts = [tmp_path / f"model-0000{number}-of-00002.gguf" for number in (1, 2)]
+    write_gguf(parts[0], "llama", SMOLLM2, dict(tensors[:100]))
+    write_gguf(parts[1], "llama", {"split.no": 1}, dict(tensors[100:]))
+    before = kept(parts[0], catalog)
+    write_gguf(parts[1], "llama", {"split.no": 1}, dict(tensors[101:]))
+    assert kept(parts[0], catalog) != before
+
+
 def test_other_profiles_are_another_analysis(folder: Path, catalog: Catalog, tmp_path: Path) -> None:
     extra = tmp_path / "profiles"
     extra.mkdir()
@@ -76,9 +86,6 @@ def test_a_folder_that_cannot_be_made_is_no_error(
 
 
 def test_a_second_run_loads_neither_torch_nor_transformers(folder: Path) -> None:
-    code = (
-        "import sys; from solver import api; api.analyze(sys.argv[1]);"
-        "sys.exit(bool({'torch', 'transformers'} & set(sys.modules)))"
-    )
-    runs = [subprocess.run([sys.executable, "-c", code, str(folder)]).returncode for _ in range(2)]
-    assert runs == [1, 0]
+    code = "from solver import api; api.analyze(sys.argv[1])"
+    assert frameworks_loaded(code, str(folder)) == {"torch", "transformers"}
+    assert frameworks_loaded(code, str(folder)) == set()

@@ -22,7 +22,7 @@ from solver.intake.inventory import Difference, Inventory
 from solver.intake.meta import MetaModel, build_on_meta
 from solver.intake.reading import Reading
 from solver.intake.source import ModelSource, find_source
-from solver.intake.tensors import Checkpoint, StoredTensor
+from solver.intake.tensors import Checkpoint, TensorInfo
 from tests.data import rows
 from tests.intake.checkpoints import INDEXES, add_tensors, change_config, published_names, save_model, stored
 from tests.quark.tiny import TEMPLATED, UNTEMPLATED
@@ -218,7 +218,7 @@ class TestPublishedIndexes:
         names = published_names(model)
         assert len(names) == len(set(names)) == INDEXES[model]["tensors"]
         meta, inventory = build(model)
-        alone = Checkpoint("index", tuple(StoredTensor(name) for name in names))
+        alone = Checkpoint("index", tuple(TensorInfo(name) for name in names))
         completed = with_checkpoint(inventory, alone, meta, catalog)
         assert {item.cause for item in completed.differences} <= {"separate experts"}
         assert completed.stored_elements == completed.elements_total
@@ -229,7 +229,7 @@ class TestPublishedIndexes:
     def test_of_a_tied_model_may_name_the_head(self, build: Build, catalog: Catalog) -> None:
         meta, inventory = build("mirror/Llama-3.2-3B")
         names = [*published_names("mirror/Llama-3.2-3B"), "lm_head.weight"]
-        alone = Checkpoint("index", tuple(StoredTensor(name) for name in names))
+        alone = Checkpoint("index", tuple(TensorInfo(name) for name in names))
         (head,) = with_checkpoint(inventory, alone, meta, catalog).differences
         assert (head.cause, head.elements, head.bytes) == ("tied head stored twice", 128256 * 3072, None)
 
@@ -246,7 +246,7 @@ def split_experts(name: str, shape: tuple[int, ...]) -> list[tuple[str, tuple[in
     return [(f"{stem}.{expert}.{leaf}.weight", size) for expert in range(shape[0]) for leaf in leaves]
 
 
-def deepseek_v3(meta: MetaModel) -> list[StoredTensor]:
+def deepseek_v3(meta: MetaModel) -> list[TensorInfo]:
     """Return the tensors of DeepSeek-V3 as published: fp8 in blocks of 128 x 128, and a layer for prediction."""
     shapes = {name: tuple(parameter.shape) for name, parameter in meta.model.named_parameters()}
     shapes |= {name.replace(".60.", ".61."): shape for name, shape in shapes.items() if ".layers.60." in name}

@@ -142,6 +142,54 @@ class TestUnknownType:
             api.analyze(str(folder), catalog=catalog)
 
 
+ENCODERS: dict[str, tuple[str, dict[str, int]]] = {
+    "bert": (
+        "AutoModelForMaskedLM",
+        {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128},
+    ),
+    "electra": (
+        "AutoModel",
+        {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128},
+    ),
+    "bart": (
+        "AutoModelForSeq2SeqLM",
+        {
+            "d_model": 64,
+            "encoder_layers": 2,
+            "decoder_layers": 2,
+            "encoder_attention_heads": 2,
+            "decoder_attention_heads": 2,
+        },
+    ),
+}
+
+
+class TestEncoder:
+    @pytest.mark.parametrize("config", ["its own", "of an unknown type", "none"])
+    @pytest.mark.parametrize("model_type", ENCODERS)
+    def test_is_refused_by_the_names_of_its_layers(
+        self, model_type: str, config: str, tmp_path: Path, catalog: Catalog
+    ) -> None:
+        import transformers
+
+        head, sizes = ENCODERS[model_type]
+        made = transformers.AutoConfig.for_model(model_type, vocab_size=256, **sizes)
+        getattr(transformers, head).from_config(made).save_pretrained(tmp_path)
+        if config == "none":
+            (tmp_path / "config.json").unlink()
+        elif config == "of an unknown type":
+            (tmp_path / "config.json").write_text(json.dumps(UNKNOWN | sizes), encoding="utf-8")
+        with pytest.raises(BadInputError, match="encoder") as caught:
+            api.analyze(str(tmp_path), catalog=catalog)
+        assert caught.value.mend is not None
+
+    def test_beside_a_decoder_is_no_reason_to_refuse_it(self, tmp_path: Path, catalog: Catalog) -> None:
+        folder = change_config(save_model(tmp_path, "qwen3"), **UNKNOWN)
+        add_tensors(folder, qformer__encoder__layer__0__attention__query__weight=((64, 64), "bfloat16"))
+        _, inventory = analysed(folder, catalog)
+        assert inventory.blocks == 4
+
+
 class TestWithoutConfiguration:
     def test_caches_are_missing_and_nothing_else(self, tmp_path: Path, catalog: Catalog) -> None:
         folder = save_model(tmp_path, "qwen3")

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from pydantic import ValidationError
 
 from solver import api
 from solver.catalog import Catalog
+from solver.catalog.stored_format import StoredFormat
 from solver.errors import BadInputError
 from solver.intake.source import ModelSource
 from solver.intake.stored import StoredQuantization, stored_quantization
@@ -80,6 +82,17 @@ class TestFormats:
         block = {"quant_method": "compressed-tensors", "format": layout, "config_groups": {"group_0": group}}
         assert formats(catalog, {**block, "ignore": ["lm_head"]}, GATE) == [name]
 
+    @pytest.mark.parametrize(("bits", "layout"), [(4, "pack-quantized"), (8, "pack-quantized"), (8, "int-quantized")])
+    def test_with_zero_points_for_rows_are_not_taken_for_those_without(
+        self, bits: int, layout: str, catalog: Catalog
+    ) -> None:
+        weights = {"num_bits": bits, "type": "int", "strategy": "channel", "symmetric": False}
+        group = {"targets": ["Linear"], "weights": weights}
+        block = {"quant_method": "compressed-tensors", "format": layout, "config_groups": {"group_0": group}}
+        found = stated(catalog, quantization_config=block)
+        assert found.name_of(GATE, "dense") is None
+        assert len(found.unknown) == 1
+
     @pytest.mark.parametrize(
         "block",
         [
@@ -118,6 +131,38 @@ class TestFormats:
         assert named.name_of("lm_head", "head") == "modelopt_fp8"
         assert named.name_of(GATE, "dense") is None
         assert named.unknown == ()
+
+
+class TestFamilies:
+    def test_find_each_of_their_formats_by_its_own_name(self, catalog: Catalog) -> None:
+        names = [stored.name for family in catalog.stored_formats for stored in family.formats]
+        assert len(names) == len(set(names)) > len(catalog.stored_formats)
+        for name in names:
+            stored = catalog.stored_formats.get(name).called(name)
+            assert stored is not None
+            assert stored.recognized
+            assert catalog.storage_of(stored)
+
+    @pytest.mark.parametrize(
+        ("own", "reason"),
+        [
+            ({}, "x needs either storage or storage_of"),
+            ({"storage_of": "fp8", "storage": [{"name": "weight", "dtype": "U8"}]}, "x needs either"),
+            ({"storage_of": "fp8"}, "x needs conditions"),
+            ({"variants": [{"name": "y", "title": "y", "recognized": {}}]}, "y needs either"),
+            ({"variants": [{"name": "y", "title": "y", "recognized": {}, "storage_of": "fp8"}]}, "y needs conditions"),
+            (
+                {
+                    "storage_of": "fp8",
+                    "variants": [{"name": "y", "title": "y", "recognized": {"bits": 4}, "storage_of": "fp8"}],
+                },
+                "to its variants",
+            ),
+        ],
+    )
+    def test_state_conditions_and_storage_of_each_format_once(self, own: dict[str, Any], reason: str) -> None:
+        with pytest.raises(ValidationError, match=reason):
+            StoredFormat.model_validate({"name": "x", "title": "x", "layers": [], "source": "none", **own})
 
 
 class TestLists:
@@ -204,7 +249,7 @@ class TestLists:
         ]
         table = {"quant_algo": "MIXED_PRECISION", "quantized_layers": {name: {"quant_algo": "NVFP4"} for name in names}}
         found = stated(catalog, quantization_config=table)
-        assert len(found._rules) == 2
+        assert len(found._rules) == 1
         assert all(found.name_of(name, "experts") == "modelopt_nvfp4" for name in names[:: 384 * 3])
         assert found.name_of("model.layers.0.mlp.shared_experts.up_proj", "dense") is None
 

@@ -12,9 +12,11 @@ SHAPES = [(256, 384), (576, 7168), (128, 100), (1, 64)]
 
 def tensors(catalog: Catalog, name: str, out_features: int, in_features: int) -> list[tuple[int, int]]:
     """Return elements and bytes of each tensor of a weight."""
+    stored = catalog.stored_formats.get(name).called(name)
+    assert stored is not None
     return [
         (tensor.elements(in_features, out_features), tensor.size_bytes(in_features, out_features, 2))
-        for tensor in catalog.storage_of(catalog.stored_formats.get(name))
+        for tensor in catalog.storage_of(stored)
     ]
 
 
