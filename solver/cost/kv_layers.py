@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from solver.catalog.caches import Recurrence
-from solver.intake.inventory import DTYPE_BYTES, CacheGroup, CacheKind, Inventory, StateTensor
+from solver.intake.cache_group import CacheGroup, CacheKind, StateTensor
+from solver.intake.inventory import Inventory
+from solver.intake.record import DTYPE_BYTES
 from solver.rules.service import Service, served_dtype_bytes
 from solver.units import ceil_div
 

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from solver.catalog.roles import RoleKind, Roles
-from solver.intake.inventory import BlockRange, CacheGroup, Inventory, LayerFamily, ParameterGroup, to_ranges
+from solver.intake.cache_group import CacheGroup
+from solver.intake.inventory import Inventory, LayerFamily, ParameterGroup
+from solver.intake.record import BlockRange, to_ranges
 from solver.units import ceil_div
 
 

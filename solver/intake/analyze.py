@@ -8,11 +8,12 @@ from solver.intake.analysis import AnalyzedModel, ModelAnalysis, QuantizationTar
 from solver.intake.caches import block_config, cache_groups
 from solver.intake.checkpoint import checkpoint_of, checkpoint_risks, weight_type, with_checkpoint, with_gguf_config
 from solver.intake.headers_only import analyze_headers
-from solver.intake.inventory import DTYPE_BYTES, Inventory, LayerFamily, MixtureOfExperts, ParameterGroup
+from solver.intake.inventory import Inventory, LayerFamily, MixtureOfExperts, ParameterGroup
 from solver.intake.layers import find_convolutions, find_layers, not_quantized, other_parameters, to_families
 from solver.intake.meta import MetaModel, build_on_meta
 from solver.intake.mtp import find_mtp
 from solver.intake.reading import Reading, read_configuration, stated_dtype
+from solver.intake.record import DTYPE_BYTES
 from solver.intake.risks import analysis_risks
 from solver.intake.shares import config_differences, part_shares
 from solver.intake.source import ModelSource

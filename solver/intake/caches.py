@@ -6,7 +6,8 @@ from typing import Any
 
 from solver.catalog.caches import CacheFields
 from solver.catalog.fields import ConfigFields, first_field
-from solver.intake.inventory import CacheGroup, to_ranges
+from solver.intake.cache_group import CacheGroup
+from solver.intake.record import to_ranges
 from solver.intake.states import find_state
 
 

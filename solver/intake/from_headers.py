@@ -8,9 +8,11 @@ from typing import Any
 from solver.catalog import Catalog
 from solver.catalog.roles import Roles
 from solver.errors import BadInputError
+from solver.intake.cache_group import CacheGroup
 from solver.intake.caches import cache_groups
-from solver.intake.inventory import DTYPE_BYTES, CacheGroup, Inventory, LayerFamily, MixtureOfExperts, ParameterGroup
+from solver.intake.inventory import Inventory, LayerFamily, MixtureOfExperts, ParameterGroup
 from solver.intake.layers import FoundLayer, expert_family, generic_name, part_of, to_families
+from solver.intake.record import DTYPE_BYTES
 from solver.intake.shares import part_shares
 from solver.intake.sort_tensors import SortedTensors, count_of, raw_config
 from solver.intake.stored_sizes import Storage

@@ -4,58 +4,14 @@ Layers are kept as families: one name with placeholders for block and expert, on
 blocks that have it. DeepSeek-V3's 45,000 linears are 18 families.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from solver.catalog.caches import Recurrence
+from solver.intake.cache_group import CacheGroup
+from solver.intake.record import DTYPE_BYTES, BlockRange, DtypeName, Record
 from solver.intake.stored_layout import Quantized
-
-DtypeName = Literal["float64", "float32", "bfloat16", "float16", "float8_e4m3fn", "float8_e5m2", "int8", "uint8"]
-CacheKind = Literal["full", "sliding", "chunked", "mla", "state"]
-
-DTYPE_BYTES = {
-    "float64": 8,
-    "float32": 4,
-    "bfloat16": 2,
-    "float16": 2,
-    "float8_e4m3fn": 1,
-    "float8_e5m2": 1,
-    "int8": 1,
-    "uint8": 1,
-}
-"""Bytes of one element by torch's name of the type."""
-
-
-class Record(BaseModel):
-    """A frozen part of the inventory that refuses unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class BlockRange(Record):
-    """Consecutive block indices, both ends included."""
-
-    first: int = Field(ge=0)
-    last: int = Field(ge=0)
-
-    @model_validator(mode="after")
-    def _in_order(self) -> "BlockRange":
-        if self.first > self.last:
-            raise ValueError("a range of blocks ends before it begins")
-        return self
-
-
-def to_ranges(blocks: Iterable[int]) -> tuple[BlockRange, ...]:
-    """Return block indices as the fewest ranges, in order."""
-    ranges: list[BlockRange] = []
-    for block in sorted(set(blocks)):
-        if ranges and ranges[-1].last == block - 1:
-            ranges[-1] = BlockRange(first=ranges[-1].first, last=block)
-        else:
-            ranges.append(BlockRange(first=block, last=block))
-    return tuple(ranges)
 
 
 class LayerFamily(Record):
@@ -120,53 +76,6 @@ class ParameterGroup(Record):
     tensors: int
     wide_elements: int = Field(default=0, description="those that transformers keeps in float32")
     stored: str | None = Field(default=None, description="format in which the checkpoint holds it, if quantized")
-
-
-class StateTensor(Record):
-    """One tensor of a recurrent state, as it is over all devices.
-
-    Tensor parallelism cuts one axis, or none where every device holds the whole tensor. Along the cut axis may lie
-    groups that several heads share: where they do not divide evenly, each device holds a copy of one.
-    """
-
-    shape: tuple[int, ...] = Field(min_length=1)
-    cut_axis: int | None = Field(default=None, ge=0)
-    groups: int = Field(default=0, ge=0)
-    group_elements: int = Field(default=0, ge=0, description="elements of the cut axis that one group takes")
-    dtype: DtypeName | Literal["model"] = "model"
-
-    @model_validator(mode="after")
-    def _axis_exists(self) -> "StateTensor":
-        if self.cut_axis is not None and self.cut_axis >= len(self.shape):
-            raise ValueError("a state is cut along an axis that it does not have")
-        return self
-
-
-class CacheGroup(Record):
-    """Layers whose cache has the same form.
-
-    For `mla`, `key_elements` is what is held once for all heads: a latent and its rotary part, or an indexer's key.
-    For `state`, `state` lists the tensors that one sequence keeps in one layer, whatever its length.
-    """
-
-    kind: CacheKind
-    blocks: int = Field(gt=0, description="layers with this cache")
-    at: tuple[BlockRange, ...] = Field(default=(), description="the blocks that these are, where it is known")
-    kv_heads: int = Field(default=1, gt=0)
-    key_elements: int = Field(default=0, ge=0, description="per head and token")
-    value_elements: int = Field(default=0, ge=0, description="per head and token")
-    window: int | None = Field(default=None, gt=0, description="tokens, for sliding and chunked")
-    dtype: DtypeName | None = Field(default=None, description="its own type, whatever that of the KV cache")
-    recurrence: Recurrence | None = None
-    state: tuple[StateTensor, ...] = ()
-
-    @model_validator(mode="after")
-    def _fits_its_kind(self) -> "CacheGroup":
-        if (self.kind in {"sliding", "chunked"}) != (self.window is not None):
-            raise ValueError(f"a {self.kind} cache {'without' if self.window is None else 'with'} a window")
-        if (self.kind == "state") != bool(self.state):
-            raise ValueError(f"a {self.kind} cache with {len(self.state)} state tensors")
-        return self
 
 
 class MixtureOfExperts(Record):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from solver.catalog.roles import RoleKind, Roles
-from solver.intake.inventory import LayerFamily, ParameterGroup, to_ranges
+from solver.intake.inventory import LayerFamily, ParameterGroup
+from solver.intake.record import to_ranges
 
 StoredAs = Callable[[str, RoleKind], str | None]
 """Gives the stored format of a layer by its path, experts numbered, and the kind of its role."""

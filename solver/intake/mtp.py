@@ -7,8 +7,9 @@ from typing import Any
 
 from solver.catalog.mtp import MtpRule
 from solver.catalog.roles import RoleKind, Roles
-from solver.intake.inventory import LayerFamily, MultiTokenPrediction, to_ranges
+from solver.intake.inventory import LayerFamily, MultiTokenPrediction
 from solver.intake.layers import family_name
+from solver.intake.record import to_ranges
 from solver.intake.stored_sizes import Storage, StoredSize
 
 StoredAs = Callable[[str, RoleKind], str | None]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from solver.catalog import Catalog
 from solver.catalog.translation import Translation
 from solver.errors import BadInputError, NoDecoderError
-from solver.intake.inventory import DTYPE_BYTES
+from solver.intake.record import DTYPE_BYTES
 from solver.intake.source import ModelSource
 from solver.intake.translate import find_translation, translated
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from solver.catalog.caches import CacheFields, Recurrence
 from solver.catalog.fields import Names, first_field
-from solver.intake.inventory import StateTensor
+from solver.intake.cache_group import StateTensor
 
 Sizes = dict[str, int]
 

@@ -9,7 +9,8 @@ from solver.catalog import Catalog
 from solver.catalog.roles import Roles
 from solver.catalog.translation import Translation
 from solver.errors import BadInputError
-from solver.intake.inventory import LayerFamily, ParameterGroup, to_ranges
+from solver.intake.inventory import LayerFamily, ParameterGroup
+from solver.intake.record import to_ranges
 from solver.intake.source import ModelSource
 
 _QUANTIZATION_KEYS = ("quantization_config", "quantization")

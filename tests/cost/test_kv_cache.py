@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from solver.catalog import Catalog
 from solver.cost.kv_cache import CacheNeed, cache_need
 from solver.errors import BadInputError
-from solver.intake.inventory import CacheGroup, Inventory, StateTensor
+from solver.intake.cache_group import CacheGroup, StateTensor
+from solver.intake.inventory import Inventory
 from solver.rules.service import Service
 from tests.catalog.profiles import catalog_with, text_of
 from tests.rules.test_options import inventory

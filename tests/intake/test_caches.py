@@ -8,7 +8,8 @@ import pytest
 from solver import api
 from solver.catalog import Catalog
 from solver.errors import BadInputError
-from solver.intake.inventory import CacheGroup, Inventory, StateTensor
+from solver.intake.cache_group import CacheGroup, StateTensor
+from solver.intake.inventory import Inventory
 from solver.intake.states import find_state
 from tests.intake.conftest import Inventoried, WriteModel
 

@@ -5,7 +5,8 @@ from math import prod
 import pytest
 
 from solver.catalog import Catalog
-from solver.intake.inventory import BlockRange, Inventory, LayerFamily
+from solver.intake.inventory import Inventory, LayerFamily
+from solver.intake.record import BlockRange
 from tests.intake.conftest import Built, Inventoried
 
 CATALOG = Catalog()

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from solver.catalog import Catalog
 from solver.intake.analysis import ModelAnalysis
-from solver.intake.inventory import BlockRange, LayerFamily, to_ranges
+from solver.intake.inventory import LayerFamily
+from solver.intake.record import BlockRange, to_ranges
 from tests.intake.conftest import Built
 
 MODELS = [model.name for model in Catalog().models]

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.intake.inventory import CacheGroup, Difference, Inventory
+from solver.intake.cache_group import CacheGroup
+from solver.intake.inventory import Difference, Inventory
 from solver.intake.published import MASKS, ROTARY, TIED_HEAD, explain
 from solver.intake.shares import BUFFERS, MTP, PACKED, SCALES
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from solver.catalog import Catalog
 from solver.catalog.translation import Translation
 from solver.errors import BadInputError
-from solver.intake.inventory import Inventory, LayerFamily, to_ranges
+from solver.intake.inventory import Inventory, LayerFamily
+from solver.intake.record import to_ranges
 from solver.intake.source import ModelSource
 from solver.intake.translate import find_translation, real_names, translated, uncounted_groups
 from tests.data import rows

@@ -5,7 +5,8 @@ from itertools import combinations_with_replacement, product
 
 from hypothesis import strategies as st
 
-from solver.intake.inventory import BlockRange, LayerFamily
+from solver.intake.inventory import LayerFamily
+from solver.intake.record import BlockRange
 from solver.optimize.problem import Counts, Option, Problem, UnitClass, Vector
 from solver.rules.settings import Settings
 from solver.rules.units import Member, Unit

@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 
 from solver.catalog import Catalog
-from solver.intake.inventory import BlockRange, CacheGroup, Inventory, LayerFamily
+from solver.intake.cache_group import CacheGroup
+from solver.intake.inventory import Inventory, LayerFamily
+from solver.intake.record import BlockRange
 from solver.rules.options import RULES, Case, impossible, refusals
 from solver.rules.service import Service
 
