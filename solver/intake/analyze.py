@@ -9,9 +9,10 @@ from solver.intake.caches import block_config, cache_groups
 from solver.intake.checkpoint import checkpoint_of, checkpoint_risks, weight_type, with_checkpoint, with_gguf_config
 from solver.intake.headers_only import analyze_headers
 from solver.intake.inventory import Inventory, LayerFamily, MixtureOfExperts, ParameterGroup
-from solver.intake.layers import find_convolutions, find_layers, not_quantized, other_parameters, to_families
+from solver.intake.layers import find_convolutions, find_layers, not_quantized, to_families
 from solver.intake.meta import MetaModel, build_on_meta
 from solver.intake.mtp import find_mtp
+from solver.intake.parameters import other_parameters
 from solver.intake.reading import Reading, read_configuration, stated_dtype
 from solver.intake.record import DTYPE_BYTES
 from solver.intake.risks import analysis_risks
@@ -65,16 +66,16 @@ def _inventory(
     meta: MetaModel, dtype: str, stored: StoredQuantization | None, reading: Reading, catalog: Catalog
 ) -> tuple[Inventory, list[str]]:
     text, roles, translation = meta.text_config, catalog.roles, reading.translation
-    found = find_layers(meta.model)
+    found = find_layers(meta.modules)
     stored_as = stored.name_of if stored is not None else not_quantized
-    built = to_families(found, roles, stored_as), other_parameters(meta.model, found, roles, stored_as)
+    built = to_families(found, roles, stored_as), other_parameters(meta.parameters, found, roles, stored_as)
     layers, others = _real_parts(*built, text, reading, catalog)
     mtp = find_mtp(catalog.mtp.of(reading.model_type), meta.model, text, layers, roles, stored_as)
     everything = (*layers, *(mtp.all_families if mtp is not None else ()))
     used = {family.stored for family in everything} | {group.stored for group in others}
     quantized = stored.record(used) if stored is not None else None
     storage = Storage(quantized, text.hidden_size, DTYPE_BYTES[dtype])
-    buffers = saved_buffers(meta.model) if translation is None or translation.buffers else StoredSize()
+    buffers = saved_buffers(meta.modules) if translation is None or translation.buffers else StoredSize()
     extra = mtp.size(storage) if mtp is not None else StoredSize()
     size = buffers + storage.of(layers, others) + extra
     caches, missing = cache_groups(text, catalog.config_fields, catalog.cache_fields)
@@ -82,7 +83,7 @@ def _inventory(
     uncounted = sum(group.elements for group in others) - sum(group.elements for group in built[1])
     inventory = Inventory(
         dtype=dtype,
-        elements_total=sum(parameter.numel() for parameter in meta.model.parameters()) + uncounted,
+        elements_total=sum(parameter.numel() for _, parameter in meta.parameters) + uncounted,
         checkpoint_bytes=size.size_bytes if storage.known else None,
         stored_elements=size.elements if storage.known else None,
         hidden_size=text.hidden_size,
@@ -95,7 +96,7 @@ def _inventory(
         caches=caches,
         moe=_moe(layers, meta, catalog),
         buffer_bytes=buffers.size_bytes,
-        convolutions=find_convolutions(meta.model),
+        convolutions=find_convolutions(meta.modules),
         mtp=mtp.record(extra.size_bytes if storage.known else None) if mtp is not None else None,
         parts=part_shares(layers, others, storage),
         differences=config_differences(everything, others, storage, buffers, mtp, catalog.stored_tensors),

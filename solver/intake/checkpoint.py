@@ -89,7 +89,7 @@ def _shared(model: Any) -> dict[str, str]:
 
 def _built(meta: MetaModel, inventory: Inventory, names: Iterable[str], architecture: str | None) -> BuiltModel:
     return BuiltModel(
-        parameters={name: parameter.numel() for name, parameter in meta.model.named_parameters()},
+        parameters={name: parameter.numel() for name, parameter in meta.parameters},
         shared=_shared(meta.model),
         buffers=frozenset(name for name, _ in meta.model.named_buffers()),
         loaded_as=loaded_as(meta, names) if architecture is None else gguf_names(meta, architecture),

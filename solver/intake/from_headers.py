@@ -11,7 +11,8 @@ from solver.errors import BadInputError
 from solver.intake.cache_group import CacheGroup
 from solver.intake.caches import cache_groups
 from solver.intake.inventory import Inventory, LayerFamily, MixtureOfExperts, ParameterGroup
-from solver.intake.layers import FoundLayer, expert_family, generic_name, part_of, to_families
+from solver.intake.layers import FoundLayer, expert_family, generic_name, to_families
+from solver.intake.parameters import part_of
 from solver.intake.record import DTYPE_BYTES
 from solver.intake.shares import part_shares
 from solver.intake.sort_tensors import SortedTensors, count_of, raw_config

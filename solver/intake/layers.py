@@ -2,19 +2,19 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from solver.catalog.roles import RoleKind, Roles
-from solver.intake.inventory import LayerFamily, ParameterGroup
+from solver.intake.inventory import LayerFamily
 from solver.intake.record import to_ranges
 
 StoredAs = Callable[[str, RoleKind], str | None]
 """Gives the stored format of a layer by its path, experts numbered, and the kind of its role."""
 
-_QUANTIZED_PARTS = frozenset({"embedding", "router"})
-"""Parts outside the layers that some formats quantize too."""
+Modules = Sequence[tuple[str, Any]]
+"""The modules of a meta model with their paths, in order, each once."""
 
 _INDEX = re.compile(r"(?<=\.)\d+(?=\.|$)")
 _EXPERT = re.compile(r"(?<=experts\.)\d+(?=\.|$)")
@@ -101,13 +101,13 @@ def _stacked_experts(path: str, module: Any) -> Iterator[FoundLayer]:
         )
 
 
-def find_layers(model: Any) -> list[FoundLayer]:
+def find_layers(modules: Modules) -> list[FoundLayer]:
     """Return all matrices of a meta model that are or become linear layers, in module order."""
     import torch
 
-    embeddings = {id(module.weight) for module in model.modules() if isinstance(module, torch.nn.Embedding)}
+    embeddings = {id(module.weight) for _, module in modules if isinstance(module, torch.nn.Embedding)}
     found: list[FoundLayer] = []
-    for path, module in model.named_modules():
+    for path, module in modules:
         if isinstance(module, torch.nn.Linear):
             found.append(
                 FoundLayer(
@@ -123,17 +123,17 @@ def find_layers(model: Any) -> list[FoundLayer]:
             )
         elif path.rsplit(".", 1)[-1] == "experts":
             found.extend(_fused_experts(path, module))
-        elif hasattr(module, "moe_num_experts") and hasattr(module, "v1"):
+        elif "v1" in module._parameters and hasattr(module, "moe_num_experts"):
             found.extend(_stacked_experts(path, module))
     return found
 
 
-def find_convolutions(model: Any) -> tuple[str, ...]:
+def find_convolutions(modules: Modules) -> tuple[str, ...]:
     """Return the paths of 2-D convolutions: Quark gives them the global scheme unless they are excluded."""
     import torch
 
     kinds = (torch.nn.Conv2d, torch.nn.ConvTranspose2d)
-    return tuple(path for path, module in model.named_modules() if isinstance(module, kinds))
+    return tuple(path for path, module in modules if isinstance(module, kinds))
 
 
 def not_quantized(path: str, kind: RoleKind) -> str | None:
@@ -165,59 +165,4 @@ def to_families(found: list[FoundLayer], roles: Roles, stored_as: StoredAs = not
             stored=stored,
         )
         for (name, in_features, out_features, experts, bias, quantizable, tied, stored), indices in blocks.items()
-    )
-
-
-def part_of(name: str, roles: Roles) -> str:
-    """Return the part of the model that a parameter outside the layers belongs to."""
-    kind = roles.of(name.rsplit(".", 1)[0]).kind
-    leaf = name.rsplit(".", 1)[-1]
-    if kind == "vision":
-        return "vision"
-    if kind in {"embedding", "head"}:
-        return "embedding"
-    if "norm" in name.lower():
-        return "norm"
-    if kind == "router":
-        return "router"
-    if leaf.endswith("bias"):
-        return "bias"
-    return "other"
-
-
-def other_parameters(
-    model: Any, found: list[FoundLayer], roles: Roles, stored_as: StoredAs = not_quantized
-) -> tuple[ParameterGroup, ...]:
-    """Return the parameters that no layer holds, by part, stored format and blocks; shared ones count once.
-
-    The model is built in the checkpoint's type: what is wider is what transformers keeps in float32 (some routers).
-    """
-    import torch
-
-    in_layers = {name for layer in found for name in layer.parameters}
-    members: dict[tuple[str, str | None, int | None], list[Any]] = defaultdict(list)
-    for name, parameter in model.named_parameters():
-        if name not in in_layers:
-            family, block = family_name(name)
-            part, module = part_of(family, roles), name.rsplit(".", 1)[0]
-            matrix = parameter.dim() == 2 and part in _QUANTIZED_PARTS
-            stored = stored_as(module, roles.of(family.rsplit(".", 1)[0]).kind) if matrix else None
-            members[part, stored, None if part == "vision" else block].append(parameter)
-    alike: dict[tuple[str, str, int, int, int, bool], list[int | None]] = defaultdict(list)
-    for (part, stored, block), parameters in members.items():
-        elements = sum(parameter.numel() for parameter in parameters)
-        wide = sum(parameter.numel() for parameter in parameters if parameter.dtype is torch.float32)
-        alike[part, stored or "", elements, len(parameters), wide, block is None].append(block)
-    return tuple(
-        ParameterGroup.model_validate(
-            {
-                "part": part,
-                "blocks": to_ranges(block for block in blocks if block is not None),
-                "elements": elements * len(blocks),
-                "tensors": tensors * len(blocks),
-                "wide_elements": wide * len(blocks),
-                "stored": stored or None,
-            }
-        )
-        for (part, stored, elements, tensors, wide, _), blocks in sorted(alike.items())
     )

@@ -1,6 +1,6 @@
 """Builds a model on torch's meta device: all its modules and shapes, none of its weights.
 
-torch and transformers are imported here, in `loading` and in `layers` only, and not before they are needed.
+torch and transformers are imported here, in `loading`, `layers` and `parameters` only, and not before they are needed.
 """
 
 import json
@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ _SIZES = frozenset({"hidden_size", "num_hidden_layers"})
 """Fields of which every configuration of a language model states one, under these names or its type's own."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MetaModel:
     """A model on the meta device, its configuration object and the transformers version that built it."""
 
@@ -33,6 +34,16 @@ class MetaModel:
     def text_config(self) -> Any:
         """The configuration of the language model: the whole one, or its text part."""
         return self.config.get_text_config()
+
+    @cached_property
+    def modules(self) -> tuple[tuple[str, Any], ...]:
+        """All modules with their paths, each once: torch takes its time to go through those of a large model."""
+        return tuple(self.model.named_modules())
+
+    @cached_property
+    def parameters(self) -> tuple[tuple[str, Any], ...]:
+        """All parameters with their names, shared ones once."""
+        return tuple(self.model.named_parameters())
 
 
 def quiet_transformers() -> Any:

@@ -37,6 +37,7 @@ class NameTable(Generic[T]):
     def __init__(self, entries: Iterable[tuple[str, T]], names: CheckpointNames) -> None:
         self._names = names
         self._exact: dict[str, T] = {}
+        self._last_segments: set[str] = set()
         self._globs: dict[str, list[tuple[re.Pattern[str], T]]] = defaultdict(list)
         self._regexes: list[tuple[re.Pattern[str], T]] = []
         for entry, value in entries:
@@ -55,15 +56,16 @@ class NameTable(Generic[T]):
             self._globs[block[1] if block else ""].append((re.compile(translate(name)), value))
         else:
             self._exact.setdefault(name, value)
+            if not name.startswith("layers."):
+                self._last_segments.add(name.rsplit(".", 1)[-1])
 
     def find(self, path: str) -> T | None:
         """Return the value of the first pattern that covers a module, or None."""
         name = self._names.canonical(path)
         ancestors = _ancestors(name)
-        for ancestor in ancestors:
-            for start in _starts(ancestor):
-                if start in self._exact and (start == ancestor or not start.startswith("layers.")):
-                    return self._exact[start]
+        exact = self._exact_for(ancestors)
+        if exact is not None:
+            return exact
         for pattern, value in self._globs_for(name):
             if any(pattern.fullmatch(ancestor) for ancestor in ancestors):
                 return value
@@ -73,15 +75,24 @@ class NameTable(Generic[T]):
                 return value
         return None
 
+    def _exact_for(self, ancestors: list[str]) -> T | None:
+        for ancestor in ancestors if self._exact else ():
+            if ancestor in self._exact:
+                return self._exact[ancestor]
+            if ancestor.rsplit(".", 1)[-1] in self._last_segments:
+                for ending in _endings(ancestor):
+                    if ending in self._exact and not ending.startswith("layers."):
+                        return self._exact[ending]
+        return None
+
     def _globs_for(self, name: str) -> list[tuple[re.Pattern[str], T]]:
         block = _BLOCK.match(name)
         general = self._globs.get("", [])
         return [*self._globs.get(block[1], []), *general] if block else general
 
 
-def _starts(name: str) -> Iterable[str]:
-    """Yield a path and its endings, the longest first."""
-    yield name
+def _endings(name: str) -> Iterable[str]:
+    """Yield what a path ends in, the longest first, without the whole path."""
     while "." in name:
         name = name.split(".", 1)[1]
         yield name

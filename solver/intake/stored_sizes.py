@@ -66,13 +66,13 @@ class Storage:
         )
 
 
-def saved_buffers(model: Any) -> StoredSize:
+def saved_buffers(modules: Iterable[tuple[str, Any]]) -> StoredSize:
     """Return the size of all persistent buffers, each in its own type."""
     buffers = [
         buffer
-        for module in model.modules()
-        for name, buffer in module.named_buffers(recurse=False)
-        if name not in module._non_persistent_buffers_set
+        for _, module in modules
+        for name, buffer in module._buffers.items()
+        if buffer is not None and name not in module._non_persistent_buffers_set
     ]
     return StoredSize(
         sum(buffer.numel() for buffer in buffers), sum(buffer.numel() * buffer.element_size() for buffer in buffers)
