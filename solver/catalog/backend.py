@@ -10,6 +10,7 @@ from solver.catalog.serving import Reserve, Serve
 
 Support = Literal["native", "emulated", "unsupported", "unknown"]
 LayerKind = Literal["dense", "experts"]
+ExportFormat = Literal["quark", "gguf"]
 FootprintName = Literal["weights", "kv_cache", "activation", "runtime"]
 
 
@@ -86,7 +87,7 @@ class Backend(Profile):
     aliases: tuple[str, ...] = ()
     version: str
     summary: str
-    loads_quark: bool
+    loads: tuple[ExportFormat, ...] = Field(description="formats of AMD Quark's exports that it reads")
     memory_fraction: Quantity = Field(description="share of the device's memory that the stack takes by default")
     memory_reserve: Reserve | None = Field(
         default=None, description="what the stack leaves by default, where it computes its share from that"
@@ -106,6 +107,7 @@ class Backend(Profile):
     dequantized_roles: tuple[str, ...] = Field(
         default=(), description="roles that are loaded in the model's own type, however they are stored"
     )
+    divides_heads: bool = Field(description="whether tensor parallelism must divide the attention heads")
     kv_cache_fp8: tuple[str, ...] = Field(description="classes of hardware with an fp8 KV cache")
     support: tuple[SupportRow, ...]
     support_source: str

@@ -16,6 +16,7 @@ from solver.catalog.kv_scheme import KvScheme
 from solver.catalog.mtp import MtpRules
 from solver.catalog.paths import PROFILES_DIR
 from solver.catalog.roles import Roles
+from solver.catalog.rule import RuleFact
 from solver.catalog.scheme import Scheme, StoredTensor
 from solver.catalog.section import Section, read_yaml, validated
 from solver.catalog.sensitivity import Sensitivity
@@ -62,6 +63,7 @@ class Catalog:
         self.sensitivities = Section("sensitivity", Sensitivity, self._folders("sensitivity"))
         self.stored_formats = Section("stored format", StoredFormat, self._folders("stored_formats"))
         self.translations = Section("translation", Translation, self._folders("translations"), key="model_type")
+        self.rules = Section("rule", RuleFact, self._folders("rules"))
         self.models = Section("model", ZooModel, self._folders("models"))
 
     @property

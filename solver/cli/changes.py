@@ -14,6 +14,7 @@ _FIELDS = {
     "context": "context",
     "kv": "kv",
     "algorithm": "algorithm",
+    "scheme": "scheme",
     "priority": "priority",
     "calib-dataset": "calib_dataset",
     "evaluation-intent": "evaluation_intent",
@@ -32,8 +33,8 @@ _VALUES = {
     "evaluation-intent": ("none", "smoke", "full"),
 }
 HELP = (
-    "Changes: budget=44GB, kv=none, algorithm=awq, context=32k, layer PATTERN=SCHEME, exclude PATTERN, "
-    "or the number of another plan."
+    "Changes: budget=44GB, kv=none, algorithm=awq, context=32k, scheme=fp8, layer PATTERN=SCHEME, "
+    "pin ROLE=SCHEME, exclude PATTERN, or the number of another plan."
 )
 
 
@@ -54,6 +55,9 @@ def apply_change(question: Question, text: str) -> Question:
     if verb == "layer" and rest:
         parse_layer(rest, flag="change")
         return replace(question, layers=(*question.layers, rest.strip()))
+    if verb == "pin" and rest:
+        parse_layer(rest, flag="change")
+        return replace(question, pins=(*question.pins, rest.strip()))
     if verb == "exclude" and rest:
         return replace(question, exclude=(*question.exclude, rest.strip()))
     name, equals, value = text.partition("=")

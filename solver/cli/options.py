@@ -26,7 +26,7 @@ NoCacheOption = Annotated[
 
 
 def parse_layer(text: str, *, flag: str = "--layer") -> tuple[str, str]:
-    """Return pattern and scheme of `PATTERN=SCHEME`.
+    """Return pattern (or role) and scheme of `PATTERN=SCHEME`.
 
     Raises
     ------
@@ -36,9 +36,8 @@ def parse_layer(text: str, *, flag: str = "--layer") -> tuple[str, str]:
     """
     pattern, equals, scheme = text.rpartition("=")
     if not (pattern and equals and scheme):
-        raise BadInputError(
-            f"{text!r} is not PATTERN=SCHEME.", where=flag, mend="Write for example '*down_proj=ptpc_fp8'."
-        )
+        form, example = ("ROLE", "down=ptpc_fp8") if flag == "--pin" else ("PATTERN", "'*down_proj=ptpc_fp8'")
+        raise BadInputError(f"{text!r} is not {form}=SCHEME.", where=flag, mend=f"Write for example {example}.")
     return pattern.strip(), scheme.strip()
 
 

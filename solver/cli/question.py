@@ -29,6 +29,9 @@ class Question:
     algorithm: str | None
     exclude: tuple[str, ...]
     layers: tuple[str, ...]
+    pins: tuple[str, ...]
+    scheme: str | None
+    force: bool
     allow_emulated: bool
     priority: str | None
     calib_dataset: str
@@ -95,6 +98,9 @@ def to_request(question: Question, model: str) -> PlanRequest:
             "algorithms": parse_algorithms(question.algorithm),
             "exclude": question.exclude,
             "layers": dict(parse_layer(text) for text in question.layers),
+            "pins": dict(parse_layer(text, flag="--pin") for text in question.pins),
+            "scheme": question.scheme,
+            "force": question.force,
             "allow_emulated": question.allow_emulated,
             "priority": question.priority or "accuracy",
             "calibration": Calibration(

@@ -90,6 +90,11 @@ def solve(
     ] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Pattern of layers to leave native; repeatable.")] = None,
     layer: Annotated[list[str] | None, typer.Option(help="PATTERN=SCHEME to insist on; repeatable.")] = None,
+    pin: Annotated[list[str] | None, typer.Option(help="ROLE=SCHEME to insist on, as down=fp8; repeatable.")] = None,
+    scheme: Annotated[str | None, typer.Option(help="Scheme of all layers that may have it, to insist on.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Keep what the stack alone refuses, as a high risk; never what Quark does.")
+    ] = False,
     allow_emulated: Annotated[
         bool,
         typer.Option("--allow-emulated", help="Allow schemes that the stack only emulates: no speed-up."),
@@ -136,6 +141,9 @@ def solve(
         algorithm=algorithm,
         exclude=tuple(exclude or ()),
         layers=tuple(layer or ()),
+        pins=tuple(pin or ()),
+        scheme=scheme,
+        force=force,
         allow_emulated=allow_emulated,
         priority=None if priority is None else priority.value,
         calib_dataset=calib_dataset,

@@ -80,6 +80,7 @@ def _inventory(
     size = buffers + storage.of(layers, others) + extra
     caches, missing = cache_groups(text, catalog.config_fields, catalog.cache_fields)
     context = catalog.config_fields.first("context", text)
+    heads = getattr(text, "num_attention_heads", None)
     uncounted = sum(group.elements for group in others) - sum(group.elements for group in built[1])
     inventory = Inventory(
         dtype=dtype,
@@ -89,6 +90,7 @@ def _inventory(
         hidden_size=text.hidden_size,
         vocab_size=text.vocab_size,
         blocks=text.num_hidden_layers,
+        attention_heads=heads if isinstance(heads, int) and heads > 0 else None,
         max_context=None if context is None else int(context),
         tied_embeddings=any(family.tied for family in layers),
         layers=layers,

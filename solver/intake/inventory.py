@@ -148,6 +148,7 @@ class Inventory(Record):
     hidden_size: int = Field(gt=0)
     vocab_size: int = Field(gt=0)
     blocks: int = Field(gt=0)
+    attention_heads: int | None = Field(default=None, gt=0, description="null where blocks differ or none is stated")
     max_context: int | None = Field(gt=0)
     tied_embeddings: bool
     layers: tuple[LayerFamily, ...]

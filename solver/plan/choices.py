@@ -1,18 +1,30 @@
 """What each unit may be: the rules' verdict, with the user's own pins on top."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 
 from solver.catalog import NATIVE
-from solver.catalog.scheme import Scheme
 from solver.errors import BadInputError, NoAnswerError
 from solver.intake.analysis import Risk as RiskNote
 from solver.intake.inventory import LayerFamily
 from solver.optimize.build import AllowedSchemes
 from solver.plan.context import Context
-from solver.rules.options import Case, impossible, refusals
+from solver.plan.pins import (
+    Pin,
+    case_of,
+    check_patterns,
+    find_pins,
+    kept_as_asked,
+    members_of,
+    nearest_legal,
+    pin_risks,
+    split_by_pins,
+)
+from solver.rules.machine import machine_refusals
+from solver.rules.options import refusals
 from solver.rules.patterns import first_match, matches
+from solver.rules.refusal import Refusal, standing
 from solver.rules.units import Member, Partition, Unit, partition
 
 
@@ -31,84 +43,57 @@ class Choices:
         return frozenset(name for names in self.allowed.values() for name in names if name != NATIVE)
 
 
-def _case(context: Context, family: LayerFamily, scheme: Scheme) -> Case:
-    return Case(
-        family=family,
-        role=context.catalog.roles.named(family.role),
-        scheme=scheme,
-        service=context.service,
-        inventory=context.inventory,
-        model_type=context.analysis.model.model_type,
-        allow_emulated=context.request.allow_emulated,
-    )
+def _excludes(context: Context, pins: Sequence[Pin], members: Sequence[Member]) -> tuple[str, ...]:
+    """Return the template's patterns and the user's of layers that stay native.
 
-
-def _all_members(context: Context) -> list[Member]:
-    return [Member(family, block) for family in context.inventory.layers for block in family.block_indices or (None,)]
-
-
-def _check_patterns(patterns: Sequence[str], members: Sequence[Member], flag: str) -> None:
-    for pattern in patterns:
-        if not any(matches(pattern, member.family, member.block) for member in members):
-            known = sorted({member.family.name for member in members})[:6]
-            raise BadInputError(
-                f"the pattern {pattern!r} matches no layer, and Quark would ignore it silently.",
-                where=flag,
-                mend=f"Patterns are globs over whole paths such as {', '.join(known)}; begin with `*`.",
-            )
-
-
-def _check_pin(context: Context, pattern: str, scheme_name: str, members: Sequence[Member]) -> None:
-    scheme = context.catalog.schemes.get(scheme_name)
-    for family in {member.family for member in members if matches(pattern, member.family, member.block)}:
-        refusal = impossible(_case(context, family, scheme))
-        if refusal is not None:
-            raise BadInputError(
-                f"{refusal.sentence} (rule {refusal.rule}).",
-                where=f"--layer {pattern}={scheme_name}",
-                mend="Quark itself cannot do this; choose another scheme for these layers.",
-            )
-
-
-def _pin_risks(context: Context, pattern: str, scheme_name: str, members: Sequence[Member]) -> list[RiskNote]:
-    scheme = context.catalog.schemes.get(scheme_name)
-    sentences = {
-        refusal.sentence: refusal.rule
-        for family in dict.fromkeys(m.family for m in members if matches(pattern, m.family, m.block))
-        for refusal in refusals(_case(context, family, scheme))
-    }
-    notes = [
-        RiskNote(
-            severity="high",
-            message=f"kept as asked, {pattern}={scheme_name}: {sentence} (rule {rule})",
-            recovery_hint="leave these layers to the planner, or serve with a backend that loads them",
+    An exclude of the template beats a layer pattern in Quark, so one that hits a pinned layer has to go.
+    """
+    pinned = [pin.pattern for pin in pins if pin.scheme != NATIVE]
+    kept = [
+        pattern
+        for pattern in context.template.exclude_layers
+        if not any(
+            matches(pattern, member.family, member.block) and first_match(pinned, member.family, member.block)
+            for member in members
         )
-        for sentence, rule in sentences.items()
     ]
-    if any(m.family.tied and matches(pattern, m.family, m.block) for m in members):
-        notes.append(
-            RiskNote(
-                severity="medium",
-                message=f"{pattern} quantizes a head that is tied to the embedding: it is stored a second time",
-                recovery_hint="leave the head native",
-            )
-        )
-    return notes
+    asked = (*context.request.exclude, *(pin.pattern for pin in pins if pin.scheme == NATIVE))
+    return tuple(dict.fromkeys((*kept, *asked)))
 
 
-def _pinned(unit: Unit, pins: dict[str, str]) -> str | None:
-    """Return the scheme that the user's patterns give a unit, or None; the first matching pattern decides."""
-    found = {
-        pattern for member in unit.members if (pattern := first_match(pins, member.family, member.block)) is not None
-    }
-    schemes = {pins[pattern] for pattern in found}
-    if len(schemes) > 1:
+def _open_schemes(unit: Unit, open_to: Callable[[LayerFamily], tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the schemes that all members of a unit may have, in the order of the catalogue."""
+    first, *others = (open_to(member.family) for member in unit.members)
+    return tuple(name for name in first if all(name in names for names in others))
+
+
+def _uniform(
+    context: Context, units: Iterable[Unit], allowed: AllowedSchemes, name: str
+) -> tuple[AllowedSchemes, list[RiskNote]]:
+    """Return the choices of units that are to have one scheme wherever it may be, native elsewhere.
+
+    Where the stack loads it nowhere it is kept all the same, as a risk, wherever no rule stands against that.
+    """
+    scheme = context.catalog.schemes.get(name)
+    if any(name in allowed[unit] for unit in units):
+        return {unit: (name,) if name in allowed[unit] else (NATIVE,) for unit in units}, []
+    found: dict[str, Refusal] = {}
+    kept: dict[Unit, tuple[str, ...]] = {}
+    for unit in units:
+        refused = [r for family in {m.family for m in unit.members} for r in refusals(case_of(context, family, scheme))]
+        stands = standing(refused, context.catalog.rules, forced=context.request.force)
+        native_only = any(refusal.rule == "role-stays-native" for refusal in refused)
+        kept[unit] = (NATIVE,) if stands or native_only else (name,)
+        found.update((refusal.sentence, refusal) for refusal in refused)
+    notes = [kept_as_asked(f"--scheme {name}", refusal) for refusal in found.values()]
+    if all(names == (NATIVE,) for names in kept.values()):
+        families = [family for family in context.inventory.layers if family.quantizable]
         raise BadInputError(
-            f"{unit.name} is one unit and cannot have {' and '.join(sorted(schemes))}.",
-            where=f"--layer {', '.join(sorted(found))}",
-            mend="Give all layers of a fused group the same scheme.",
+            f"{next(iter(found.values()))}.",
+            where=f"--scheme {name}",
+            mend=f"The nearest that most layers may have is {nearest_legal(context, families[:1], scheme)}.",
         )
-    return schemes.pop() if schemes else None
+    return kept, notes
 
 
 def find_choices(context: Context) -> Choices:
@@ -117,48 +102,35 @@ def find_choices(context: Context) -> Choices:
     Raises
     ------
     BadInputError
-        If a pattern of the user's matches nothing, or asks for what Quark cannot do.
+        If a pattern of the user's matches nothing, or asks for what a rule forbids whatever the user says.
     NoAnswerError
         If no layer may have any scheme.
 
     """
-    request, template = context.request, context.template
-    members = _all_members(context)
-    _check_patterns(request.exclude, members, "--exclude")
-    _check_patterns(tuple(request.layers), members, "--layer")
-    pins = {pattern: scheme for pattern, scheme in request.layers.items() if scheme != NATIVE}
-    risks: list[RiskNote] = []
-    for pattern, scheme_name in pins.items():
-        _check_pin(context, pattern, scheme_name, members)
-        risks.extend(_pin_risks(context, pattern, scheme_name, members))
-    asked_native = [
-        *request.exclude,
-        *(pattern for pattern, scheme in request.layers.items() if scheme == NATIVE),
-    ]
-    # An exclude of the template beats a layer pattern in Quark, so one that hits a pinned layer has to go.
-    excludes = [
-        pattern
-        for pattern in template.exclude_layers
-        if not any(
-            matches(pattern, member.family, member.block) and first_match(pins, member.family, member.block)
-            for member in members
-        )
-    ]
-    parts = partition(context.inventory, context.service.backend, (*excludes, *asked_native))
-    schemes = [scheme for scheme in context.catalog.schemes if scheme.usable]
+    request = context.request
+    members = members_of(context)
+    check_patterns(request.exclude, members, "--exclude")
+    pins = find_pins(context, members)
+    excludes = _excludes(context, pins, members)
+    parts = partition(context.inventory, context.service.backend, excludes)
+    pinned = {
+        part: scheme for unit in parts.units for part, scheme in split_by_pins(unit, pins, forced=request.force).items()
+    }
+    schemes = list(context.catalog.schemes)
 
     @cache
-    def allowed_for(family: LayerFamily) -> tuple[str, ...]:
-        return tuple(scheme.name for scheme in schemes if not refusals(_case(context, family, scheme)))
+    def open_to(family: LayerFamily) -> tuple[str, ...]:
+        return tuple(scheme.name for scheme in schemes if not refusals(case_of(context, family, scheme)))
 
-    allowed = {}
-    for unit in parts.units:
-        pinned = _pinned(unit, pins)
-        common = set(allowed_for(unit.members[0].family))
-        for member in unit.members[1:]:
-            common &= set(allowed_for(member.family))
-        names = tuple(scheme.name for scheme in schemes if scheme.name in common)
-        allowed[unit] = (pinned,) if pinned else (NATIVE, *names)
+    free = [unit for unit, scheme in pinned.items() if scheme is None]
+    choice: AllowedSchemes = {unit: (NATIVE, *_open_schemes(unit, open_to)) for unit in free}
+    risks = [kept_as_asked("--force", refusal) for refusal in machine_refusals(context.service, context.inventory)]
+    risks += [note for pin in pins for note in pin_risks(context, pin, members)]
+    if request.scheme is not None:
+        choice, notes = _uniform(context, free, choice, request.scheme)
+        risks.extend(notes)
+    allowed = {unit: choice[unit] if scheme is None else (scheme,) for unit, scheme in pinned.items()}
+    risks.extend(_torn_notes([unit for unit in parts.units if unit not in allowed]))
     risks.extend(
         RiskNote(
             severity="low",
@@ -167,17 +139,31 @@ def find_choices(context: Context) -> Choices:
         )
         for name in parts.widened
     )
-    choices = Choices(parts, allowed, tuple(dict.fromkeys((*excludes, *asked_native))), tuple(risks))
+    choices = Choices(replace(parts, units=tuple(allowed)), allowed, excludes, tuple(risks))
     if not choices.schemes:
         raise _nothing_allowed(context, choices)
     return choices
+
+
+def _torn_notes(torn: Sequence[Unit]) -> list[RiskNote]:
+    if not torn:
+        return []
+    others = f" and {len(torn) - 1} more" if len(torn) > 1 else ""
+    return [
+        RiskNote(
+            severity="high",
+            message=f"forced: the layers of {torn[0].name}{others} have different schemes "
+            "(rule fused-groups-share-scheme)",
+            recovery_hint="give all layers of a fused group the same scheme",
+        )
+    ]
 
 
 def _nothing_allowed(context: Context, choices: Choices) -> NoAnswerError:
     where = f"{context.service.backend.title} on {context.service.hardware.title}"
     if not choices.partition.units:
         return NoAnswerError(
-            "every layer that Quark could quantize is excluded.",
+            "every layer that Quark could quantize is excluded (rule something-is-quantized).",
             where=where,
             mend="Leave some --exclude out; the template's own excludes are lifted by naming a scheme with --layer.",
         )
@@ -187,7 +173,7 @@ def _nothing_allowed(context: Context, choices: Choices) -> NoAnswerError:
         for family in families
         for scheme in context.catalog.schemes
         if scheme.usable
-        for refusal in refusals(_case(context, family, scheme))[:1]
+        for refusal in refusals(case_of(context, family, scheme))[:1]
     }
     return NoAnswerError(
         f"no layer of {context.analysis.model.model_path} may have any scheme: {'; '.join(list(reasons)[:3])}.",

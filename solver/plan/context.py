@@ -11,6 +11,8 @@ from solver.intake.inventory import Inventory
 from solver.optimize.problem import Budget
 from solver.plan.request import PlanRequest
 from solver.risk.model import RiskModel
+from solver.rules.machine import machine_refusals, most_devices
+from solver.rules.refusal import standing
 from solver.rules.service import Service
 from solver.units import format_size_both
 
@@ -65,7 +67,7 @@ def _context_tokens(request: PlanRequest, inventory: Inventory, assumptions: lis
     if request.context is not None:
         if limit is not None and request.context > limit:
             raise BadInputError(
-                f"the model's own limit is {limit} tokens.",
+                f"the model's own limit is {limit} tokens (rule context-within-model).",
                 where=f"--context {request.context}",
                 mend=f"Ask for at most {limit}.",
             )
@@ -94,11 +96,22 @@ def _budget(
         return Budget(usable, request.budget_scope)
     if service.hardware.memory is not None and request.budget_bytes > service.hardware.memory.value:
         raise BadInputError(
-            f"one {name} has {format_size_both(int(service.hardware.memory.value))}.",
+            f"one {name} has {format_size_both(int(service.hardware.memory.value))} (rule budget-within-device).",
             where=f"--budget {request.budget_bytes} B",
             mend="The budget is for one device: lower it, or spread the model with --tp.",
         )
     return Budget(request.budget_bytes, request.budget_scope)
+
+
+def _refuse_machine(request: PlanRequest, service: Service, inventory: Inventory, catalog: Catalog) -> None:
+    refused = machine_refusals(service, inventory)
+    for refusal in standing(refused, catalog.rules, forced=request.force):
+        fewer = most_devices(inventory.attention_heads or 1, service.tensor_parallel)
+        raise BadInputError(
+            f"{refusal}.",
+            where=f"--tp {service.tensor_parallel}",
+            mend=f"`--tp {fewer}` divides them; `--force` plans all the same.",
+        )
 
 
 def resolve(request: PlanRequest, analysis: ModelAnalysis, inventory: Inventory, catalog: Catalog) -> Context:
@@ -109,7 +122,8 @@ def resolve(request: PlanRequest, analysis: ModelAnalysis, inventory: Inventory,
     UnknownNameError
         If the hardware or the backend is not in the catalogue.
     BadInputError
-        If the context or the budget exceeds what there is, or experts are to be shared out that are not there.
+        If the context or the budget exceeds what there is, experts are to be shared out that are not there, or a rule
+        stands against the service.
 
     """
     if request.expert_parallel and inventory.moe is None:
@@ -134,6 +148,7 @@ def resolve(request: PlanRequest, analysis: ModelAnalysis, inventory: Inventory,
         max_num_seqs=request.max_num_seqs,
         max_num_batched_tokens=request.max_num_batched_tokens,
     )
+    _refuse_machine(request, service, inventory, catalog)
     assumptions.append(
         f"batches of at most {service.batched_tokens} tokens (--max-num-batched-tokens) and "
         f"{service.batched_sequences} sequence{'s' * (service.batched_sequences != 1)} (--max-num-seqs)"

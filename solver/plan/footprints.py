@@ -22,8 +22,9 @@ from solver.plan.context import Context, resolve
 from solver.plan.document import FootprintPart, ServicePart
 from solver.plan.planner import service_part
 from solver.plan.request import PlanRequest
+from solver.plan.settings import refuse_kv_cache
 from solver.rules.service import Service
-from solver.rules.settings import KV_FP8, kv_refusal
+from solver.rules.settings import KV_FP8
 
 _MOST_TOKENS = 2**24
 _MOST_SEQUENCES = 2**20
@@ -175,11 +176,7 @@ def uniform_bills(
     except ValueError as error:
         raise BadInputError(f"{error}.", where=f"--pp {stages}", mend="Ask for fewer stages.") from error
     kv_fp8 = request.kv_cache_scheme == KV_FP8
-    if kv_fp8:
-        service = context.service
-        refusal = kv_refusal(context.template, inventory, service.backend, service.hardware.kernel_class)
-        if refusal is not None:
-            raise BadInputError(f"{refusal}.", where="--kv fp8", mend="Leave --kv out.")
+    refuse_kv_cache(context, KV_FP8 if kv_fp8 else None)
     held = [_stage(replace(context, inventory=part), kv_fp8=kv_fp8) for part in parts]
     limit = inventory.max_context or _MOST_TOKENS
     lines = [_line(held, scheme, context.budget.size_bytes, limit, kv_fp8=kv_fp8) for scheme in _schemes(held, catalog)]

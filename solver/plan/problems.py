@@ -7,7 +7,8 @@ from solver.optimize.front import prune_rows
 from solver.optimize.problem import Problem
 from solver.plan.choices import Choices
 from solver.plan.context import Context
-from solver.rules.settings import KV_FP8, Settings, SettingsRequest, kv_refusal, legal_settings
+from solver.plan.settings import legal_rows
+from solver.rules.settings import Settings
 from solver.rules.units import Partition, Unit
 
 
@@ -25,35 +26,6 @@ def unquantized(context: Context, choices: Choices, kv_cache_scheme: str | None 
 def fits_unquantized(context: Context, problem: Problem) -> bool:
     """Return whether an unquantized model keeps the budget."""
     return problem.fixed[0] <= context.budget.weights_limit(problem)
-
-
-def _rows(context: Context, choices: Choices) -> list[Settings]:
-    """Return the legal rows of settings.
-
-    Raises
-    ------
-    BadInputError
-        If an fp8 KV cache is asked for and the model or the machine cannot have one.
-    """
-    request, service = context.request, context.service
-    kernel_class = service.hardware.kernel_class
-    if request.kv_cache_scheme == KV_FP8:
-        refusal = kv_refusal(context.template, context.inventory, service.backend, kernel_class)
-        if refusal is not None:
-            raise BadInputError(f"{refusal}.", where="--kv fp8", mend="Leave --kv out, or ask for `--kv none`.")
-    return legal_settings(
-        context.catalog,
-        context.template,
-        context.inventory,
-        service.backend,
-        kernel_class,
-        frozenset(context.catalog.schemes.get(name).family for name in choices.schemes),
-        SettingsRequest(
-            algorithms=request.algorithms,
-            kv_open=request.kv_cache_scheme is None,
-            kv_cache_scheme=None if request.kv_cache_scheme in {None, "none"} else request.kv_cache_scheme,
-        ),
-    )
 
 
 def _is_stored_quantized(unit: Unit) -> bool:
@@ -83,7 +55,7 @@ def find_problems(context: Context, choices: Choices) -> list[Problem]:
         If the settings that were asked for leave some layers without any scheme.
     """
     problems = []
-    for row in _rows(context, choices):
+    for row in legal_rows(context, choices):
         native_fits = fits_unquantized(context, unquantized(context, choices, row.kv_cache_scheme))
         allowed = _without_native(choices.allowed) if native_fits else choices.allowed
         problems.append(build_problem(choices.partition, allowed, row, _costs(context), context.template.kv_layers))
@@ -92,7 +64,7 @@ def find_problems(context: Context, choices: Choices) -> list[Problem]:
         named = ", ".join(context.request.algorithms or ())
         raise BadInputError(
             "the settings leave some layers without any scheme"
-            + (f": {named} breaks what they may have." if named else ": layers that feed an fp8 KV cache share one."),
+            + (f": {named} breaks what they may have (rule algorithm-runs-with-all-schemes)." if named else ": layers that feed an fp8 KV cache share one (rule kv-layers-share-scheme)."),
             where="--algorithm" if named else "--kv",
             mend="Leave --algorithm, --kv or the --layer pins out.",
         )

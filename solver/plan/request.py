@@ -64,7 +64,10 @@ class PlanRequest(BaseModel):
     kv_cache_scheme: Literal["none", "fp8"] | None = None
     algorithms: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
-    layers: dict[str, str] = Field(default_factory=dict)
+    layers: dict[str, str] = Field(default_factory=dict, description="scheme by pattern, insisted on")
+    pins: dict[str, str] = Field(default_factory=dict, description="scheme by role, insisted on")
+    scheme: str | None = Field(default=None, description="of all layers that may have it, insisted on")
+    force: bool = Field(default=False, description="whether what only the stack refuses is kept as a risk")
     allow_emulated: bool = False
     priority: Priority = "accuracy"
     calibration: Calibration = Calibration()

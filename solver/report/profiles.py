@@ -73,6 +73,10 @@ def _translations(catalog: Catalog) -> list[Row]:
     return [(item.model_type, item.reads_as, item.evidence) for item in catalog.translations]
 
 
+def _rules(catalog: Catalog) -> list[Row]:
+    return [(item.name, item.family, item.yields_to, item.sentence) for item in catalog.rules]
+
+
 def _models(catalog: Catalog) -> list[Row]:
     return [
         (
@@ -93,6 +97,7 @@ _SECTIONS: dict[str, tuple[Row, Callable[[Catalog], list[Row]]]] = {
     "stored_formats": (("format", "file to file", "layers", "what it is"), _stored_formats),
     "kv_schemes": (("KV cache", "what it is"), _kv_schemes),
     "translations": (("model type", "read as", "how the result compares"), _translations),
+    "rules": (("rule", "of", "yields to", "what holds"), _rules),
     "models": (("model", "type", "elements"), _models),
 }
 SECTION_NAMES = tuple(_SECTIONS)

@@ -7,6 +7,7 @@ from solver.catalog.backend import Backend, SupportRow
 from solver.catalog.roles import Role
 from solver.catalog.scheme import Scheme
 from solver.intake.inventory import Inventory, LayerFamily
+from solver.rules.refusal import Refusal
 from solver.rules.service import Service, shard_shape
 
 
@@ -26,23 +27,6 @@ class Case:
     def backend(self) -> Backend:
         """The stack that will load the plan."""
         return self.service.backend
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a scheme is out for a layer: the rule's id and its sentence for this case."""
-
-    rule: str
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A named check. `by_quark` tells the impossible (Quark fails) from what only the stack cannot serve."""
-
-    rule: str
-    by_quark: bool
-    check: Callable[[Case], str | None]
 
 
 def support_of(service: Service, scheme: Scheme, role: Role, model_type: str) -> SupportRow | None:
@@ -65,7 +49,12 @@ def support_row(case: Case) -> SupportRow | None:
 
 
 def _exportable(case: Case) -> str | None:
-    reason = case.scheme.not_exportable or case.scheme.unfit
+    reason = case.scheme.not_exportable
+    return f"Quark cannot write {case.scheme.name}: {reason}" if reason else None
+
+
+def _fit(case: Case) -> str | None:
+    reason = case.scheme.unfit
     return f"{case.scheme.name} is not offered: {reason}" if reason else None
 
 
@@ -92,16 +81,25 @@ def _native_only_role(case: Case) -> str | None:
     return f"{case.backend.title} {case.backend.version} loads {case.role.name} layers in the model's own type only"
 
 
-def _kernel(case: Case) -> str | None:
-    row = support_row(case)
-    support = row.support if row else "unsupported"
-    if support == "native" or (support == "emulated" and case.allow_emulated):
-        return None
+def _kernel_sentence(case: Case, verdict: str) -> str:
     target = case.service.hardware.kernel_class or case.service.hardware.name
     return (
-        f"{case.scheme.name} is {support} for {case.role.kind} layers in {case.backend.title} "
+        f"{case.scheme.name} is {verdict} for {case.role.kind} layers in {case.backend.title} "
         f"{case.backend.version} on {target}"
     )
+
+
+def _kernel_exists(case: Case) -> str | None:
+    row = support_row(case)
+    verdict = row.support if row else "unsupported"
+    return None if verdict in {"native", "emulated"} else _kernel_sentence(case, verdict)
+
+
+def _kernel_native(case: Case) -> str | None:
+    row = support_row(case)
+    if row is None or row.support != "emulated" or case.allow_emulated:
+        return None
+    return _kernel_sentence(case, "only emulated")
 
 
 def _shard_divides(case: Case) -> str | None:
@@ -120,25 +118,19 @@ def _shard_divides(case: Case) -> str | None:
     return None
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("scheme-exportable", True, _exportable),
-    Rule("layer-is-linear", True, _linear_for_quark),
-    Rule("group-divides-in-features", True, _group_divides),
-    Rule("role-stays-native", False, _native_only_role),
-    Rule("kernel-is-native", False, _kernel),
-    Rule("shard-divides", False, _shard_divides),
-)
-"""All rules on one layer, those of Quark first."""
+LAYER_RULES: dict[str, Callable[[Case], str | None]] = {
+    "scheme-exportable": _exportable,
+    "layer-is-linear": _linear_for_quark,
+    "group-divides-in-features": _group_divides,
+    "scheme-is-fit": _fit,
+    "role-stays-native": _native_only_role,
+    "kernel-exists": _kernel_exists,
+    "kernel-is-native": _kernel_native,
+    "shard-divides": _shard_divides,
+}
+"""The checks of all rules on one layer, those of Quark first, by the names of `profiles/rules/`."""
 
 
 def refusals(case: Case) -> list[Refusal]:
-    """Return every rule that forbids this scheme for this layer; none means that it may be chosen."""
-    return [Refusal(rule.rule, sentence) for rule in RULES if (sentence := rule.check(case)) is not None]
-
-
-def impossible(case: Case) -> Refusal | None:
-    """Return why Quark itself cannot do this, which no insistence mends; None if it can."""
-    for rule in RULES:
-        if rule.by_quark and (sentence := rule.check(case)) is not None:
-            return Refusal(rule.rule, sentence)
-    return None
+    """Return every rule that forbids this scheme for this layer; none means that it may be chosen unasked."""
+    return [Refusal(rule, sentence) for rule, check in LAYER_RULES.items() if (sentence := check(case)) is not None]

@@ -1,16 +1,17 @@
 """The plan-wide choices and which of them go together, enumerated by python-constraint."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from constraint import Problem
 
 from solver.catalog import Catalog
 from solver.catalog.algorithm import Algorithm
-from solver.catalog.backend import Backend
+from solver.catalog.backend import Backend, ExportFormat
 from solver.catalog.template import Template
 from solver.intake.inventory import Inventory
 from solver.rules.patterns import first_match
+from solver.rules.refusal import Refusal, standing
 
 KV_FP8 = "fp8"
 KV_ROLES = frozenset({"k", "v", "qkv", "mla_kv_a", "mla_kv_b"})
@@ -18,15 +19,39 @@ KV_ROLES = frozenset({"k", "v", "qkv", "mla_kv_a", "mla_kv_b"})
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One legal row: the algorithms in the order in which Quark applies them, and the KV-cache scheme."""
+    """One legal row: the algorithms in the order in which Quark applies them, the KV-cache scheme, the export."""
 
     algorithms: tuple[Algorithm, ...]
     kv_cache_scheme: str | None
+    export_format: ExportFormat = "quark"
 
     @property
     def algorithm_names(self) -> tuple[str, ...]:
         """Names of the algorithms."""
         return tuple(algorithm.name for algorithm in self.algorithms)
+
+    @property
+    def broken_families(self) -> frozenset[str]:
+        """Families of schemes that one of the algorithms crashes on."""
+        return frozenset(family for algorithm in self.algorithms for family in algorithm.breaks)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What settings are for: a model, and the stack and device that serve it.
+
+    Parameters
+    ----------
+    families
+        Scheme families that at least one layer may have.
+
+    """
+
+    template: Template
+    inventory: Inventory
+    backend: Backend
+    kernel_class: str | None
+    families: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +61,7 @@ class SettingsRequest:
     algorithms: tuple[str, ...] | None = None
     kv_cache_scheme: str | None = None
     kv_open: bool = True
+    forced: bool = False
 
 
 def kv_patterns_reach_the_cache(template: Template, inventory: Inventory) -> bool:
@@ -52,70 +78,100 @@ def kv_patterns_reach_the_cache(template: Template, inventory: Inventory) -> boo
     return bool(template.kv_layers)
 
 
-def kv_refusal(template: Template, inventory: Inventory, backend: Backend, kernel_class: str | None) -> str | None:
-    """Return why an fp8 KV cache is out for this model and machine, or None."""
-    if not kv_patterns_reach_the_cache(template, inventory):
-        return f"Quark's template for {template.model_type} names no layers that feed this model's KV cache"
-    if "*" not in backend.kv_cache_fp8 and kernel_class not in backend.kv_cache_fp8:
-        return f"{backend.title} {backend.version} has no fp8 KV cache on {kernel_class or 'this hardware'}"
+def _configured(row: Settings, target: Target) -> str | None:
+    bare = [name for name in row.algorithm_names if name not in target.template.algorithms]
+    if not bare:
+        return None
+    return f"Quark 0.13 has no built-in {', '.join(bare)} configuration for {target.template.model_type}"
+
+
+def _fits(row: Settings, target: Target) -> str | None:
+    for algorithm in row.algorithms:
+        if not target.families & set(algorithm.fits):
+            fitted = ", ".join(algorithm.fits)
+            return f"no scheme that is allowed here is of a family that {algorithm.name} fits ({fitted})"
     return None
 
 
-def algorithm_refusal(algorithm: Algorithm, template: Template, families: frozenset[str]) -> str | None:
-    """Return why an algorithm is out for this model and these scheme families, or None."""
-    if algorithm.name not in template.algorithms:
-        return f"Quark 0.13 has no built-in {algorithm.name} configuration for {template.model_type}"
-    if not families & set(algorithm.fits):
-        return f"no scheme that is allowed here is of a family that {algorithm.name} fits ({', '.join(algorithm.fits)})"
-    return None
+def _runs(row: Settings, target: Target) -> str | None:
+    if not target.families or target.families - row.broken_families:
+        return None
+    return f"{', '.join(row.algorithm_names)} crashes on {', '.join(sorted(target.families))}, all that is allowed here"
 
 
-def _algorithm_domain(
-    catalog: Catalog, template: Template, families: frozenset[str], request: SettingsRequest
-) -> list[tuple[Algorithm, ...]]:
-    if request.algorithms is not None:
-        return [tuple(catalog.algorithms.get(name) for name in request.algorithms)]
-    offered = [
-        (algorithm,)
-        for algorithm in catalog.algorithms
-        if algorithm.offered and algorithm_refusal(algorithm, template, families) is None
+def _kv_patterns(row: Settings, target: Target) -> str | None:
+    if row.kv_cache_scheme is None or kv_patterns_reach_the_cache(target.template, target.inventory):
+        return None
+    return f"Quark's template for {target.template.model_type} names no layers that feed this model's KV cache"
+
+
+def _kv_runs(row: Settings, target: Target) -> str | None:
+    backend = target.backend
+    if row.kv_cache_scheme is None or {"*", target.kernel_class} & set(backend.kv_cache_fp8):
+        return None
+    device = target.kernel_class or "this hardware"
+    return f"{backend.title} {backend.version} has no {row.kv_cache_scheme} KV cache on {device}"
+
+
+def _export(row: Settings, target: Target) -> str | None:
+    if row.export_format in target.backend.loads:
+        return None
+    return f"{target.backend.title} {target.backend.version} does not read what Quark writes as {row.export_format}"
+
+
+SETTINGS_RULES: dict[str, Callable[[Settings, Target], str | None]] = {
+    "algorithm-is-configured": _configured,
+    "algorithm-fits-a-scheme": _fits,
+    "algorithm-runs-with-all-schemes": _runs,
+    "kv-patterns-reach-the-cache": _kv_patterns,
+    "kv-cache-runs": _kv_runs,
+    "one-export-format": _export,
+}
+"""The checks of all rules on plan-wide choices, by the names of `profiles/rules/`."""
+
+
+def settings_refusals(row: Settings, target: Target) -> list[Refusal]:
+    """Return every rule that forbids these settings; none means that they may be chosen unasked."""
+    return [
+        Refusal(rule, sentence)
+        for rule, check in SETTINGS_RULES.items()
+        if (sentence := check(row, target)) is not None
     ]
-    return [(), *offered]
 
 
-def legal_settings(
-    catalog: Catalog,
-    template: Template,
-    inventory: Inventory,
-    backend: Backend,
-    kernel_class: str | None,
-    families: frozenset[str],
-    request: SettingsRequest,
-) -> list[Settings]:
+def kv_refusals(target: Target, kv_cache_scheme: str | None) -> list[Refusal]:
+    """Return every rule that forbids a KV cache of this scheme."""
+    rules = ("kv-patterns-reach-the-cache", "kv-cache-runs")
+    row = Settings((), kv_cache_scheme)
+    return [refusal for refusal in settings_refusals(row, target) if refusal.rule in rules]
+
+
+def legal_settings(catalog: Catalog, target: Target, request: SettingsRequest) -> list[Settings]:
     """Return all legal rows, the plainest first.
 
-    Parameters
-    ----------
-    families
-        Scheme families that at least one layer may have.
-    request
-        What the user fixed. A fixed choice is kept even where the table would not offer it: what that costs is
-        the caller's to tell.
-
+    What the user fixed is kept even where the table would not offer it, unless a rule stands against that.
     """
+    named = request.algorithms
+    if named is not None:
+        algorithms = [tuple(catalog.algorithms.get(name) for name in named)]
+    else:
+        algorithms = [(), *((algorithm,) for algorithm in catalog.algorithms if algorithm.offered)]
+    insisted_kv = not request.kv_open and request.kv_cache_scheme is not None
     problem = Problem()
-    algorithms = _algorithm_domain(catalog, template, families, request)
-    fp8_legal = kv_refusal(template, inventory, backend, kernel_class) is None
-    kv_schemes: Sequence[str | None] = (
-        [None, KV_FP8] if request.kv_open and fp8_legal else [None] if request.kv_open else [request.kv_cache_scheme]
-    )
     problem.addVariable("algorithms", algorithms)
-    problem.addVariable("kv", kv_schemes)
+    problem.addVariable("kv", [None, KV_FP8] if request.kv_open else [request.kv_cache_scheme])
+    problem.addVariable("export", list(target.backend.loads or ("quark",)))
 
-    def leaves_a_scheme(chosen: tuple[Algorithm, ...], _kv: str | None) -> bool:
-        broken = {family for algorithm in chosen for family in algorithm.breaks}
-        return bool(families - broken) or not families
+    def is_legal(chosen: tuple[Algorithm, ...], kv: str | None, export: ExportFormat) -> bool:
+        # Each choice is judged alone, so that insisting on one excuses no other.
+        row = Settings(chosen, kv, export)
+        free = Settings(() if named is not None else chosen, None if insisted_kv else kv, export)
+        unasked = [refusal for refusal in settings_refusals(free, target) if refusal.rule != "one-export-format"]
+        return not unasked and not standing(settings_refusals(row, target), catalog.rules, forced=request.forced)
 
-    problem.addConstraint(leaves_a_scheme, ["algorithms", "kv"])
-    rows = [Settings(row["algorithms"], row["kv"]) for row in problem.getSolutions()]
-    return sorted(rows, key=lambda row: (len(row.algorithms), row.algorithm_names, row.kv_cache_scheme or ""))
+    problem.addConstraint(is_legal, ["algorithms", "kv", "export"])
+    rows = [Settings(row["algorithms"], row["kv"], row["export"]) for row in problem.getSolutions()]
+    return sorted(
+        rows,
+        key=lambda row: (len(row.algorithms), row.algorithm_names, row.kv_cache_scheme or "", row.export_format),
+    )

@@ -22,6 +22,7 @@ SECTIONS = (
     "sensitivities",
     "stored_formats",
     "translations",
+    "rules",
     "models",
 )
 FOLDERS = {"sensitivities": "sensitivity"}

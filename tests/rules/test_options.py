@@ -9,7 +9,8 @@ from solver.catalog import Catalog
 from solver.intake.cache_group import CacheGroup
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.intake.record import BlockRange
-from solver.rules.options import RULES, Case, impossible, refusals
+from solver.rules.options import Case, refusals
+from solver.rules.refusal import standing
 from solver.rules.service import Service
 
 MakeCase = Callable[..., Case]
@@ -71,18 +72,31 @@ def broken(case: Case) -> set[str]:
     return {refusal.rule for refusal in refusals(case)}
 
 
-def test_rule_names_are_unique() -> None:
-    assert len({rule.rule for rule in RULES}) == len(RULES)
+def stands(case: Case, catalog: Catalog, *, forced: bool = False) -> set[str]:
+    """Return the rules that the user's insistence does not set aside."""
+    return {refusal.rule for refusal in standing(refusals(case), catalog.rules, forced=forced)}
 
 
 class TestSchemeExportable:
     def test_allows(self, case: MakeCase) -> None:
         assert broken(case()) == set()
 
-    @pytest.mark.parametrize("scheme", ["mx6", "mx9", "bfp16", "amdfp4_global16", "amdfp4_global32"])
-    def test_forbids_even_where_nothing_serves(self, case: MakeCase, scheme: str) -> None:
-        assert "scheme-exportable" in broken(case(scheme, backend="none"))
-        assert impossible(case(scheme, backend="none")) is not None
+    @pytest.mark.parametrize("scheme", ["mx6", "mx9", "bfp16"])
+    def test_forbids_even_where_nothing_serves(self, case: MakeCase, scheme: str, catalog: Catalog) -> None:
+        assert broken(case(scheme, backend="none")) == {"scheme-exportable"}
+        assert stands(case(scheme, backend="none"), catalog, forced=True) == {"scheme-exportable"}
+
+
+class TestSchemeIsFit:
+    @pytest.mark.parametrize("scheme", ["amdfp4_global16", "amdfp4_global32", "fp4_block16_scale_e4m3"])
+    def test_forbids_what_ruins_the_model_or_is_an_older_name(
+        self, case: MakeCase, scheme: str, catalog: Catalog
+    ) -> None:
+        assert broken(case(scheme, backend="none")) == {"scheme-is-fit"}
+        assert stands(case(scheme, backend="none"), catalog) == set()
+
+    def test_allows_the_newer_name(self, case: MakeCase) -> None:
+        assert broken(case("nvfp4", backend="none")) == set()
 
 
 class TestLayerIsLinear:
@@ -108,10 +122,10 @@ class TestGroupDivides:
     def test_does_not_apply_to_schemes_without_groups(self, case: MakeCase) -> None:
         assert "group-divides-in-features" not in broken(case("int8", inputs=4099))
 
-    def test_is_beyond_insistence(self, case: MakeCase) -> None:
-        refusal = impossible(case("int4_wo_128", inputs=2880))
-        assert refusal is not None
-        assert "2880" in refusal.sentence
+    def test_is_beyond_insistence(self, case: MakeCase, catalog: Catalog) -> None:
+        odd = case("int4_wo_128", inputs=2880)
+        assert "group-divides-in-features" in stands(odd, catalog, forced=True)
+        assert any("2880" in refusal.sentence for refusal in refusals(odd))
 
 
 class TestRoleStaysNative:
@@ -122,11 +136,11 @@ class TestRoleStaysNative:
     def test_heads_are_open_where_nothing_serves(self, case: MakeCase) -> None:
         assert broken(case(role="lm_head", backend="none")) == set()
 
-    def test_insistence_may_override_it(self, case: MakeCase) -> None:
-        assert impossible(case(role="lm_head")) is None
+    def test_insistence_sets_it_aside(self, case: MakeCase, catalog: Catalog) -> None:
+        assert stands(case(role="lm_head"), catalog) == set()
 
 
-class TestKernelIsNative:
+class TestKernels:
     @pytest.mark.parametrize(
         ("scheme", "role", "hardware", "native"),
         [
@@ -146,25 +160,35 @@ class TestKernelIsNative:
         self, case: MakeCase, scheme: str, role: str, hardware: str, native: bool
     ) -> None:
         experts = {"experts": 8} if role.startswith("expert") else {}
-        assert ("kernel-is-native" not in broken(case(scheme, role=role, hardware=hardware, **experts))) is native
+        found = broken(case(scheme, role=role, hardware=hardware, **experts))
+        assert found.isdisjoint({"kernel-exists", "kernel-is-native"}) is native
 
     def test_emulation_is_opened_by_asking(self, case: MakeCase) -> None:
         assert "kernel-is-native" in broken(case("mxfp4"))
         assert "kernel-is-native" not in broken(case("mxfp4", allow_emulated=True))
 
     def test_what_is_unsupported_stays_closed(self, case: MakeCase) -> None:
-        assert "kernel-is-native" in broken(case("amdfp4", allow_emulated=True))
+        assert "kernel-exists" in broken(case("amdfp4", allow_emulated=True))
 
     def test_a_row_for_one_model_type_is_for_no_other(self, case: MakeCase) -> None:
         arguments = {"role": "expert_down", "hardware": "rx7900xtx", "experts": 4}
-        assert "kernel-is-native" not in broken(case("mxfp4_weight_only", model_type="gpt_oss", **arguments))
-        assert "kernel-is-native" in broken(case("mxfp4_weight_only", model_type="mixtral", **arguments))
+        assert "kernel-exists" not in broken(case("mxfp4_weight_only", model_type="gpt_oss", **arguments))
+        assert "kernel-exists" in broken(case("mxfp4_weight_only", model_type="mixtral", **arguments))
+
+    def test_insistence_sets_both_aside(self, case: MakeCase, catalog: Catalog) -> None:
+        assert stands(case("amdfp4"), catalog) == set()
+        assert stands(case("mxfp4"), catalog) == set()
 
 
 class TestShardDivides:
     @pytest.mark.parametrize(("tp", "divides"), [(1, True), (2, True), (4, True), (8, False)])
     def test_row_parallel_layers_are_cut_along_their_inputs(self, case: MakeCase, tp: int, divides: bool) -> None:
         assert ("shard-divides" not in broken(case("int4_wo_128", inputs=512, tp=tp))) is divides
+
+    def test_only_force_sets_it_aside(self, case: MakeCase, catalog: Catalog) -> None:
+        odd = case("int4_wo_128", inputs=512, tp=8)
+        assert "shard-divides" in stands(odd, catalog)
+        assert stands(odd, catalog, forced=True) == set()
 
     def test_column_parallel_layers_are_cut_along_their_outputs(self, case: MakeCase) -> None:
         assert "shard-divides" not in broken(case("int4_wo_128", role="up", inputs=128, outputs=64, tp=8))

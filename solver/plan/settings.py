@@ -1,0 +1,66 @@
+"""The legal settings of a request, and what stands against those that it names."""
+
+from collections.abc import Iterable
+
+from solver.errors import BadInputError
+from solver.plan.choices import Choices
+from solver.plan.context import Context
+from solver.rules.refusal import standing
+from solver.rules.settings import Settings, SettingsRequest, Target, kv_refusals, legal_settings
+
+
+def settings_target(context: Context, schemes: Iterable[str] = ()) -> Target:
+    """Return what the settings of a request are for, with the schemes that some layer may have."""
+    service = context.service
+    return Target(
+        context.template,
+        context.inventory,
+        service.backend,
+        service.hardware.kernel_class,
+        frozenset(context.catalog.schemes.get(name).family for name in schemes),
+    )
+
+
+def refuse_kv_cache(context: Context, kv_cache_scheme: str | None) -> None:
+    """Raise if a rule stands against the KV cache that the user named.
+
+    Raises
+    ------
+    BadInputError
+        If one does; it is named.
+    """
+    refused = kv_refusals(settings_target(context), kv_cache_scheme)
+    for refusal in standing(refused, context.catalog.rules, forced=context.request.force):
+        raise BadInputError(
+            f"{refusal}.", where=f"--kv {kv_cache_scheme}", mend="Leave --kv out, or ask for `--kv none`."
+        )
+
+
+def legal_rows(context: Context, choices: Choices) -> list[Settings]:
+    """Return the legal rows of settings.
+
+    Raises
+    ------
+    BadInputError
+        If what was asked for cannot be, whatever else is chosen.
+    """
+    request = context.request
+    kv = None if request.kv_cache_scheme in {None, "none"} else request.kv_cache_scheme
+    refuse_kv_cache(context, kv)
+    named = SettingsRequest(
+        algorithms=request.algorithms,
+        kv_open=request.kv_cache_scheme is None,
+        kv_cache_scheme=kv,
+        forced=request.force,
+    )
+    rows = legal_settings(context.catalog, settings_target(context, choices.schemes), named)
+    if not rows:
+        backend = context.service.backend
+        formats = " or ".join(backend.loads) or "nothing that Quark writes"
+        asked = f", and {', '.join(request.algorithms)} has to run with what is allowed" if request.algorithms else ""
+        raise BadInputError(
+            f"no settings are legal: {backend.title} reads {formats}{asked}.",
+            where="--algorithm" if request.algorithms else f"--backend {backend.name}",
+            mend="Leave it out, or name another.",
+        )
+    return rows
