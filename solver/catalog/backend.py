@@ -109,6 +109,7 @@ class Backend(Profile):
     )
     divides_heads: bool = Field(description="whether tensor parallelism must divide the attention heads")
     kv_cache_fp8: tuple[str, ...] = Field(description="classes of hardware with an fp8 KV cache")
+    attention_fp8: tuple[str, ...] = Field(description="classes of hardware where it loads Quark's fp8 attention")
     support: tuple[SupportRow, ...]
     support_source: str
     serve: Serve | None = Field(default=None, description="its serving command, where it has one")

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from solver.catalog.base import Profile
 
@@ -19,6 +19,17 @@ class RuleFact(Profile):
     )
     sentence: str = Field(description="what holds, for people")
     source: str = Field(min_length=3, description="where it was read or tried, with versions")
+    severity: Literal["medium", "high"] | None = Field(
+        default=None, description="of the risk that setting it aside is, where it yields at all"
+    )
+    hint: str | None = Field(default=None, description="what to do instead, where it yields at all")
+
+    @model_validator(mode="after")
+    def _says_what_yielding_risks(self) -> "RuleFact":
+        yields = self.yields_to != "nothing"
+        if (self.severity is not None, self.hint is not None) != (yields, yields):
+            raise ValueError("severity and hint belong to rules that yield, and only there")
+        return self
 
     def stands(self, *, forced: bool) -> bool:
         """Return whether the rule refuses even what the user insists on."""

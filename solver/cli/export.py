@@ -40,7 +40,7 @@ def export(
 ) -> None:
     """Print the command or script that carries a confirmed plan out: to quantize, and to serve."""
     from solver.catalog import Catalog
-    from solver.export.options import ExportOptions
+    from solver.export.options import ExportOptions, attention_note
     from solver.export.targets import export_plan, unexpressed
     from solver.plan.files import read_plan
     from solver.report.console import messages
@@ -66,8 +66,9 @@ def export(
         algorithm_config_files=tuple(_pair(text) for text in algorithm_config or ()),
     )
     confirmed = read_plan(plan)
-    text = export_plan(confirmed, to, options, catalog=Catalog(profiles), draft=draft, file=str(plan))
+    catalog = Catalog(profiles)
+    text = export_plan(confirmed, to, options, catalog=catalog, draft=draft, file=str(plan))
     typer.echo(text, nl=False)
-    left_out = unexpressed(confirmed, to)
-    if left_out is not None:
-        messages().print(f"note: {left_out}", markup=False)
+    for note in (unexpressed(confirmed, to), attention_note(confirmed, options, catalog)):
+        if note is not None:
+            messages().print(f"note: {note}", markup=False)

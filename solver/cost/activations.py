@@ -53,7 +53,9 @@ def _widest(widths: Mapping[Live, _Widths], inventory: Inventory) -> int:
     return max(attention.outputs + attention.inputs, mlp.outputs + mlp.inputs + routed)
 
 
-def activation_peak(service: Service, inventory: Inventory, roles: Roles) -> ActivationPeak:
+def activation_peak(
+    service: Service, inventory: Inventory, roles: Roles, *, dequantized_bytes: int = 0
+) -> ActivationPeak:
     """Return the most bytes that are live in one pass over a full batch, weights and cache left out.
 
     A stack profiles itself so: a forward pass over `batched_tokens`, then the sampler on one row of logits for each
@@ -68,6 +70,9 @@ def activation_peak(service: Service, inventory: Inventory, roles: Roles) -> Act
     The sampler holds the logits in the model's type, their float32 copy, the buffer of top-k and top-p, and all the
     time counters for penalties (v1/worker/gpu/sample): bytes for each entry of the vocabulary in the backend's
     profile. The high end is that of samplers that sort.
+
+    `dequantized_bytes` are those of the largest module that is emulated: a pass holds one at a time in the model's
+    own type (vLLM 0.33, fused_moe/experts/ocp_mx_emulation_moe.py and quark/schemes/quark_ocp_mx.py).
     """
     held = service.backend.activations
     dtype_bytes = served_dtype_bytes(inventory)
@@ -76,7 +81,7 @@ def activation_peak(service: Service, inventory: Inventory, roles: Roles) -> Act
     hidden_bytes = inventory.hidden_size * dtype_bytes
 
     def peak(copies: float, sampler: float) -> int:
-        forward = service.batched_tokens * (_exactly(copies) * hidden_bytes + widest * dtype_bytes)
+        forward = service.batched_tokens * (_exactly(copies) * hidden_bytes + widest * dtype_bytes) + dequantized_bytes
         sampling = service.batched_tokens * hidden_bytes + entries * _exactly(sampler)
         return int(entries * _exactly(held.sampler_resident.value) + max(forward, sampling))
 

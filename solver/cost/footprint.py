@@ -39,13 +39,23 @@ class Footprint:
         return parts[name]
 
 
-def footprint(weights_bytes: int, service: Service, inventory: Inventory, roles: Roles, *, kv_fp8: bool) -> Footprint:
+def footprint(
+    weights_bytes: int,
+    service: Service,
+    inventory: Inventory,
+    roles: Roles,
+    *,
+    kv_fp8: bool,
+    dequantized_bytes: int = 0,
+) -> Footprint:
     """Return the bill of a plan whose weights take `weights_bytes` on one device.
+
+    `dequantized_bytes` are those that an emulated module takes besides while it computes.
 
     Runtime is what the stack takes beside torch's own tensors: device context, communication, captured graphs.
     """
     backend = service.backend
-    activations = activation_peak(service, inventory, roles)
+    activations = activation_peak(service, inventory, roles, dequantized_bytes=dequantized_bytes)
     non_torch = backend.non_torch["single" if service.tensor_parallel == 1 else "parallel"]
     return Footprint(
         weights_bytes=weights_bytes,

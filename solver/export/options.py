@@ -3,8 +3,10 @@
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from solver.catalog import Catalog
 from solver.errors import BadInputError
 from solver.plan.document import QuantPlan
+from solver.rules.settings import attention_refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,16 @@ class ExportOptions:
             for item in fields(self)
             if item.name not in {"model_dir", "output_dir"} and getattr(self, item.name) != item.default
         }
+
+
+def attention_note(plan: QuantPlan, options: ExportOptions, catalog: Catalog) -> str | None:
+    """Return that the plan's stack does not load the attention that is asked for, or None."""
+    if plan.service is None:
+        return None
+    service = plan.service
+    kernel_class = catalog.hardware.get(service.hardware).kernel_class
+    refusal = attention_refusal(catalog.backends.get(service.backend), kernel_class, options.attention_dtype)
+    return None if refusal is None else f"kept as asked, though {refusal} (rule attention-is-served)"
 
 
 def model_location(plan: QuantPlan, options: ExportOptions) -> str:

@@ -49,6 +49,18 @@ class Costs:
         one = dequantized_bytes(family, role, self.service, self.inventory)
         return one * self.service.layers_per_device(family, role)
 
+    def dequantized_bytes(self, unit: Unit, name: str) -> int:
+        """Return what emulating a scheme takes besides: the unit as one module in the served type; 0 if native."""
+        if name == NATIVE:
+            return 0
+        scheme, size = self.catalog.schemes.get(name), 0
+        for member in unit.members:
+            role = self.catalog.roles.named(member.family.role)
+            support = support_of(self.service, scheme, role, self.risk.model_type)
+            if support is not None and support.support == "emulated":
+                size += self._dequantized(member.family, role)
+        return size
+
     def of(self, members: Sequence[Member], scheme: Scheme | None, settings: Settings) -> Vector:
         """Return bytes, risk steps and bytes read of layers that share a scheme (None is native)."""
         vectors = [self._vector(member, scheme, settings) for member in members]
@@ -127,8 +139,12 @@ def build_problem(
     settings: Settings,
     costs: Costs,
     kv_patterns: Sequence[str],
+    *,
+    dequantized_bytes: int = 0,
 ) -> Problem:
     """Return the problem of one row of settings.
+
+    `dequantized_bytes` are those of the largest module that `allowed` lets be emulated.
 
     An fp8 KV cache ties all layers that feed it into one unit, which may only have what all of them may, and adds
     its scales to the weights.
@@ -140,7 +156,14 @@ def build_problem(
         scales = kv_scale_bytes(costs.catalog.kv_schemes.get(settings.kv_cache_scheme), kv_patterns, costs.inventory)
     native = costs.of(partition.native, None, settings)
     kv_risk = costs.risk.kv_risk(costs.service.context) if kv_fp8 else 0.0
-    bill = footprint(0, costs.service, costs.inventory, costs.catalog.roles, kv_fp8=kv_fp8)
+    bill = footprint(
+        0,
+        costs.service,
+        costs.inventory,
+        costs.catalog.roles,
+        kv_fp8=kv_fp8,
+        dequantized_bytes=dequantized_bytes,
+    )
     return Problem(
         settings=settings,
         classes=_classes(units, choices, costs, settings),
@@ -154,4 +177,5 @@ def build_problem(
         ),
         kv_cache_bytes=bill.kv_cache_bytes,
         overhead_bytes=bill.activation_bytes + bill.runtime_bytes,
+        dequantized_bytes=dequantized_bytes,
     )

@@ -35,8 +35,8 @@ def lexicographic(
 def prune_rows(problems: Sequence[Problem]) -> list[Problem]:
     """Return the problems without those that another row beats option by option.
 
-    A row is beaten when another with the same cache has the same classes and, for each of its options, the same
-    scheme at no more risk. Of equal rows the first stays.
+    A row is beaten when another with the same cache, and no more bytes beside the weights, has the same classes and,
+    for each of its options, the same scheme at no more risk. Of equal rows the first stays.
     """
     kept: list[Problem] = []
     for problem in problems:
@@ -48,7 +48,7 @@ def prune_rows(problems: Sequence[Problem]) -> list[Problem]:
 
 def _beats(better: Problem, worse: Problem) -> bool:
     same_cache = better.settings.kv_cache_scheme == worse.settings.kv_cache_scheme
-    if not same_cache or len(better.classes) != len(worse.classes):
+    if not same_cache or better.overhead_bytes > worse.overhead_bytes or len(better.classes) != len(worse.classes):
         return False
     for ours, theirs in zip(better.classes, worse.classes, strict=True):
         if ours.units != theirs.units:

@@ -55,6 +55,8 @@ class Problem:
     kv_cache_bytes: int
     overhead_bytes: int
     """Activations and runtime."""
+    dequantized_bytes: int = 0
+    """Of the largest module that may be emulated here; the activations hold it."""
 
     def vector(self, counts: "Counts") -> Vector:
         """Return the exact costs of an assignment, weights only in the bytes."""
@@ -78,7 +80,7 @@ Counts = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Bytes on one device, for everything there (`total`) or for weights alone (`weights`)."""
+    """Bytes on one device, for everything there (`total`) or for weights alone (`weights`): rule budget-holds."""
 
     size_bytes: int
     scope: Literal["total", "weights"] = "total"

@@ -11,6 +11,7 @@ SMALLEST = "smallest"
 FASTEST = "fastest"
 SIMPLEST = "simplest"
 BETWEEN = "in between"
+UNBOUND = "planner's own"
 
 FEWEST, MOST = 3, 7
 

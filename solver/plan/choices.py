@@ -10,12 +10,12 @@ from solver.intake.analysis import Risk as RiskNote
 from solver.intake.inventory import LayerFamily
 from solver.optimize.build import AllowedSchemes
 from solver.plan.context import Context
+from solver.plan.kept import kept_as_asked
 from solver.plan.pins import (
     Pin,
     case_of,
     check_patterns,
     find_pins,
-    kept_as_asked,
     members_of,
     nearest_legal,
     pin_risks,
@@ -85,7 +85,7 @@ def _uniform(
         native_only = any(refusal.rule == "role-stays-native" for refusal in refused)
         kept[unit] = (NATIVE,) if stands or native_only else (name,)
         found.update((refusal.sentence, refusal) for refusal in refused)
-    notes = [kept_as_asked(f"--scheme {name}", refusal) for refusal in found.values()]
+    notes = [kept_as_asked(context, f"--scheme {name}", refusal) for refusal in found.values()]
     if all(names == (NATIVE,) for names in kept.values()):
         families = [family for family in context.inventory.layers if family.quantizable]
         raise BadInputError(
@@ -124,13 +124,15 @@ def find_choices(context: Context) -> Choices:
 
     free = [unit for unit, scheme in pinned.items() if scheme is None]
     choice: AllowedSchemes = {unit: (NATIVE, *_open_schemes(unit, open_to)) for unit in free}
-    risks = [kept_as_asked("--force", refusal) for refusal in machine_refusals(context.service, context.inventory)]
+    risks = [
+        kept_as_asked(context, "--force", refusal) for refusal in machine_refusals(context.service, context.inventory)
+    ]
     risks += [note for pin in pins for note in pin_risks(context, pin, members)]
     if request.scheme is not None:
         choice, notes = _uniform(context, free, choice, request.scheme)
         risks.extend(notes)
     allowed = {unit: choice[unit] if scheme is None else (scheme,) for unit, scheme in pinned.items()}
-    risks.extend(_torn_notes([unit for unit in parts.units if unit not in allowed]))
+    risks.extend(_torn_notes(context, [unit for unit in parts.units if unit not in allowed]))
     risks.extend(
         RiskNote(
             severity="low",
@@ -145,18 +147,12 @@ def find_choices(context: Context) -> Choices:
     return choices
 
 
-def _torn_notes(torn: Sequence[Unit]) -> list[RiskNote]:
+def _torn_notes(context: Context, torn: Sequence[Unit]) -> list[RiskNote]:
     if not torn:
         return []
     others = f" and {len(torn) - 1} more" if len(torn) > 1 else ""
-    return [
-        RiskNote(
-            severity="high",
-            message=f"forced: the layers of {torn[0].name}{others} have different schemes "
-            "(rule fused-groups-share-scheme)",
-            recovery_hint="give all layers of a fused group the same scheme",
-        )
-    ]
+    sentence = f"the layers of {torn[0].name}{others} have different schemes"
+    return [kept_as_asked(context, "--force", Refusal("fused-groups-share-scheme", sentence))]
 
 
 def _nothing_allowed(context: Context, choices: Choices) -> NoAnswerError:

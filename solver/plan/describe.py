@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 from solver.catalog import NATIVE
 from solver.catalog.algorithm import Algorithm
@@ -25,6 +26,7 @@ from solver.plan.document import Alternative, FootprintPart, ProofPart, RiskPart
 from solver.plan.patterns import to_patterns
 from solver.plan.requantize import requantizing_notes, unkept_notes
 from solver.plan.serving import environment, serving_notes
+from solver.plan.settings import settings_risks
 
 _REASONS = {
     LOWEST_RISK: "least predicted loss that fits",
@@ -66,31 +68,6 @@ def _loss_note(risk: RiskPart) -> list[RiskNote]:
     ]
 
 
-def _algorithm_notes(algorithms: tuple[Algorithm, ...], assignment: Assignment, context: Context) -> list[RiskNote]:
-    notes = []
-    families = {context.catalog.schemes.get(name).family for name in assignment.quantized_elements_by_scheme}
-    for algorithm in algorithms:
-        if algorithm.name not in context.template.algorithms:
-            notes.append(
-                RiskNote(
-                    severity="high",
-                    message=f"kept as asked: Quark 0.13 has no built-in {algorithm.name} configuration for "
-                    f"{context.template.model_type}, and stops unless one is supplied",
-                    recovery_hint="hand over with `--to quantize-quark --algorithm-config NAME=FILE`, or leave it out",
-                )
-            )
-        if not families & set(algorithm.fits):
-            notes.append(
-                RiskNote(
-                    severity="medium",
-                    message=f"kept as asked: {algorithm.name} is made for {', '.join(algorithm.fits)}, and this plan "
-                    f"has {', '.join(sorted(families))}: no gain is to be expected",
-                    recovery_hint="leave --algorithm out, or ask for schemes that it fits",
-                )
-            )
-    return notes
-
-
 def _times(assignment: Assignment, context: Context, *, kv_fp8: bool) -> Times:
     counts = Counter((member.family, scheme) for member, scheme in assignment.schemes.items())
     placed = tuple(
@@ -115,7 +92,14 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         convolutions=context.inventory.convolutions,
     )
     algorithms = effective_algorithms(point, assignment, context)
-    bill = footprint(point.weights_bytes, context.service, context.inventory, context.catalog.roles, kv_fp8=kv_fp8)
+    bill = footprint(
+        point.weights_bytes,
+        context.service,
+        context.inventory,
+        context.catalog.roles,
+        kv_fp8=kv_fp8,
+        dequantized_bytes=point.problem.dequantized_bytes,
+    )
     predicted = context.risk.banded(point.risk / RISK_STEPS_PER_NAT)
     risk = RiskPart(
         delta_nll=_rounded(predicted.delta_nll),
@@ -124,6 +108,7 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         source=predicted.source,
     )
     times = _times(assignment, context, kv_fp8=kv_fp8)
+    schemes = assignment.quantized_elements_by_scheme
     used = list(
         dict.fromkeys((member.family, scheme) for member, scheme in assignment.schemes.items() if scheme != NATIVE)
     )
@@ -131,14 +116,13 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         *context.analysis.risks,
         *choices.risks,
         *_loss_note(risk),
-        *_algorithm_notes(algorithms, assignment, context),
+        *settings_risks(context, replace(point.problem.settings, algorithms=algorithms), schemes),
         *requantizing_notes(context, used),
         *unkept_notes(context, (member.family for member, scheme in assignment.schemes.items() if scheme == NATIVE)),
-        *serving_notes(context, used),
+        *serving_notes(context, used, point.problem.dequantized_bytes),
     ]
-    elements = assignment.quantized_elements_by_scheme
     native = sum(m.layers * m.family.weight_elements for m, scheme in assignment.schemes.items() if scheme == NATIVE)
-    total = sum(elements.values()) + native
+    total = sum(schemes.values()) + native
     return Alternative(
         id=number,
         name=", ".join(pick.names),
@@ -148,9 +132,7 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         exclude_layers=patterns.exclude_layers,
         layer_quant_config=patterns.layer_quant_config,
         algorithm=",".join(algorithm.name for algorithm in algorithms) or None,
-        scheme_shares={
-            name: _rounded(count / total) for name, count in ({**elements, NATIVE: native}).items() if count
-        },
+        scheme_shares={name: _rounded(count / total) for name, count in ({**schemes, NATIVE: native}).items() if count},
         footprint=FootprintPart.of(bill),
         risk=risk,
         decode_seconds_per_token=None if times.decode_seconds is None else _rounded(times.decode_seconds),

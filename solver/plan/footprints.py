@@ -1,6 +1,6 @@
 """The whole bill of a model in service: unquantized, and under each scheme wherever the stack runs it."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -21,6 +21,7 @@ from solver.plan.choices import find_choices
 from solver.plan.context import Context, resolve
 from solver.plan.document import FootprintPart, ServicePart
 from solver.plan.planner import service_part
+from solver.plan.problems import costs_of
 from solver.plan.request import PlanRequest
 from solver.plan.settings import refuse_kv_cache
 from solver.rules.service import Service
@@ -70,6 +71,8 @@ class _Stage:
     context: Context
     units: tuple[tuple[Placed, frozenset[str]], ...]
     """Layers of each family, with the schemes that they may have."""
+    dequantized: dict[str, int]
+    """Bytes of the largest module that each scheme is emulated on."""
 
     def placed(self, scheme: Scheme | None) -> tuple[Placed, ...]:
         name = NATIVE if scheme is None else scheme.name
@@ -93,7 +96,8 @@ class _Stage:
             weights += item.blocks * held_bytes(item.family, item.scheme, role, service, inventory, model_type)
         if kv_fp8:
             weights += kv_scale_bytes(context.catalog.kv_schemes.get(KV_FP8), context.template.kv_layers, inventory)
-        return footprint(weights, service, inventory, roles, kv_fp8=kv_fp8)
+        dequantized = 0 if scheme is None else self.dequantized.get(scheme.name, 0)
+        return footprint(weights, service, inventory, roles, kv_fp8=kv_fp8, dequantized_bytes=dequantized)
 
 
 def _stage(context: Context, *, kv_fp8: bool) -> _Stage:
@@ -101,10 +105,16 @@ def _stage(context: Context, *, kv_fp8: bool) -> _Stage:
     units, allowed = choices.partition.units, choices.allowed
     if kv_fp8:
         units, allowed = tied_to_cache(choices.partition, allowed, context.template.kv_layers)
+    costs, dequantized = costs_of(context), defaultdict[str, int](int)
+    for unit in choices.partition.units:
+        for name in choices.allowed[unit]:
+            dequantized[name] = max(dequantized[name], costs.dequantized_bytes(unit, name))
     members = [(member.family, frozenset(allowed[unit])) for unit in units for member in unit.members]
     members += [(member.family, frozenset[str]()) for member in choices.partition.native]
     return _Stage(
-        context, tuple((Placed(family, None, blocks), names) for (family, names), blocks in Counter(members).items())
+        context,
+        tuple((Placed(family, None, blocks), names) for (family, names), blocks in Counter(members).items()),
+        dict(dequantized),
     )
 
 

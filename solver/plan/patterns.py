@@ -175,7 +175,9 @@ def to_patterns(
         if best is None or len(entries) < len(best):
             best, best_global = entries, name
     if best is None:
-        raise VerificationError("every scheme of the plan would spoil another as global one (rule global-scheme-spoils-none)")
+        raise VerificationError(
+            "every scheme of the plan would spoil another as global one (rule global-scheme-spoils-none)"
+        )
     patterns = QuarkPatterns(best_global, all_excludes, best)
     verify_patterns(patterns, assignment)
     return patterns

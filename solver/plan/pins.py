@@ -9,6 +9,7 @@ from solver.errors import BadInputError
 from solver.intake.analysis import Risk as RiskNote
 from solver.intake.inventory import LayerFamily
 from solver.plan.context import Context
+from solver.plan.kept import kept_as_asked
 from solver.rules.options import Case, refusals
 from solver.rules.patterns import matches
 from solver.rules.refusal import Refusal, standing
@@ -103,16 +104,17 @@ def _families(pin: Pin, members: Sequence[Member]) -> list[LayerFamily]:
 
 
 def nearest_legal(context: Context, families: Sequence[LayerFamily], scheme: Scheme) -> str:
-    """Return the scheme that all families may have and that is most like another in bits, or native."""
+    """Return the scheme that all families may have and that is most like another in family and bits, or native."""
     open_schemes = [
         other
         for other in context.catalog.schemes
         if not any(refusals(case_of(context, family, other)) for family in families)
     ]
 
-    def distance(other: Scheme) -> tuple[float, bool, float]:
-        same_inputs = (other.activation is None) == (scheme.activation is None)
-        return abs(other.weight.bits - scheme.weight.bits), not same_inputs, max(other.noise.weight.values())
+    def distance(other: Scheme) -> tuple[bool, float, bool, float]:
+        bits = abs(other.weight.bits - scheme.weight.bits)
+        other_inputs = (other.activation is None) != (scheme.activation is None)
+        return other.family != scheme.family, bits, other_inputs, max(other.noise.weight.values())
 
     return min(open_schemes, key=distance).name if open_schemes else NATIVE
 
@@ -132,15 +134,6 @@ def _check(context: Context, pin: Pin, members: Sequence[Member]) -> None:
             )
 
 
-def kept_as_asked(asked: str, refusal: Refusal) -> RiskNote:
-    """Return the risk of keeping what a rule forbids."""
-    return RiskNote(
-        severity="high",
-        message=f"kept as asked, {asked}: {refusal}",
-        recovery_hint="leave these layers to the planner, or serve with a backend that loads them",
-    )
-
-
 def pin_risks(context: Context, pin: Pin, members: Sequence[Member]) -> list[RiskNote]:
     """Return what is to be said of a pin that is kept."""
     if pin.scheme == NATIVE:
@@ -151,16 +144,10 @@ def pin_risks(context: Context, pin: Pin, members: Sequence[Member]) -> list[Ris
         for family in _families(pin, members)
         for refusal in refusals(case_of(context, family, scheme))
     }
-    notes = [kept_as_asked(f"{pin.pattern}={pin.scheme}", refusal) for refusal in found.values()]
+    notes = [kept_as_asked(context, f"{pin.pattern}={pin.scheme}", refusal) for refusal in found.values()]
     if any(m.family.tied and matches(pin.pattern, m.family, m.block) for m in members):
-        notes.append(
-            RiskNote(
-                severity="medium",
-                message=f"{pin.pattern} quantizes a head that is tied to the embedding: it is stored a second time "
-                "(rule tied-head-adds-bytes)",
-                recovery_hint="leave the head native",
-            )
-        )
+        twice = Refusal("tied-head-adds-bytes", "a head that is tied to the embedding is stored a second time")
+        notes.append(kept_as_asked(context, f"{pin.pattern}={pin.scheme}", twice))
     return notes
 
 

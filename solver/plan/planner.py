@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 from solver.catalog import Catalog
 from solver.cost.memory_fraction import default_fraction
+from solver.errors import PlannerError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
 from solver.optimize.cpsat import SolverSettings
@@ -14,6 +15,7 @@ from solver.plan.choices import find_choices
 from solver.plan.context import Context, resolve
 from solver.plan.describe import describe
 from solver.plan.document import Alternative, Answer, ModelPart, Provenance, ServicePart
+from solver.plan.freed import better, freed
 from solver.plan.infeasible import infeasible
 from solver.plan.problems import find_problems, fits_unquantized, unquantized
 from solver.plan.requantize import stored_part
@@ -85,6 +87,26 @@ def service_part(context: Context) -> ServicePart:
     )
 
 
+def _unbound(
+    request: PlanRequest,
+    alternatives: tuple[Alternative, ...],
+    analysis: ModelAnalysis,
+    inventory: Inventory,
+    catalog: Catalog,
+) -> tuple[Alternative, ...]:
+    """Return the plan that is recommended without the user's insistence, where that is kept as a risk and is worse."""
+    free = freed(request, alternatives)
+    if free is None:
+        return ()
+    try:
+        answer = plan(free, analysis, inventory, catalog, analysis_ref="")
+    except PlannerError:
+        return ()
+    offered = next(item for item in answer.alternatives if item.id == answer.recommended)
+    found = better(offered, alternatives, request)
+    return () if found is None else (found,)
+
+
 def plan(
     request: PlanRequest, analysis: ModelAnalysis, inventory: Inventory, catalog: Catalog, *, analysis_ref: str
 ) -> Answer:
@@ -110,6 +132,8 @@ def plan(
         raise infeasible(context, problems, settings)
     picks = pick(front, fastest(problems, context.budget, settings), uniform_points(problems, context.budget))
     alternatives = tuple(describe(number, item, choices, context) for number, item in enumerate(picks, start=1))
+    recommended = _recommended(alternatives, request.priority)
+    alternatives += _unbound(request, alternatives, analysis, inventory, catalog)
     native = unquantized(context, choices)
     model = _model_part(context, native, analysis_ref)
     assumptions = context.assumptions
@@ -123,7 +147,7 @@ def plan(
         model=model,
         service=service_part(context),
         alternatives=alternatives,
-        recommended=_recommended(alternatives, request.priority),
+        recommended=recommended,
         assumptions=assumptions,
         missing=analysis.missing,
         provenance=provenance(request, analysis, catalog),

@@ -1,5 +1,7 @@
 """The problems of a request: one for each legal row of settings."""
 
+from collections.abc import Iterator
+
 from solver.catalog import NATIVE
 from solver.errors import BadInputError
 from solver.optimize.build import AllowedSchemes, Costs, build_problem
@@ -12,7 +14,8 @@ from solver.rules.settings import Settings
 from solver.rules.units import Partition, Unit
 
 
-def _costs(context: Context) -> Costs:
+def costs_of(context: Context) -> Costs:
+    """Return the prices of a request's layers."""
     return Costs(context.catalog, context.inventory, context.service, context.risk)
 
 
@@ -20,7 +23,7 @@ def unquantized(context: Context, choices: Choices, kv_cache_scheme: str | None 
     """Return the problem without a choice: every layer native, the cache as given."""
     members = [*choices.partition.native, *(m for unit in choices.partition.units for m in unit.members)]
     whole = Partition((), tuple(members), ())
-    return build_problem(whole, {}, Settings((), kv_cache_scheme), _costs(context), context.template.kv_layers)
+    return build_problem(whole, {}, Settings((), kv_cache_scheme), costs_of(context), context.template.kv_layers)
 
 
 def fits_unquantized(context: Context, problem: Problem) -> bool:
@@ -43,8 +46,20 @@ def _without_native(allowed: AllowedSchemes) -> AllowedSchemes:
     }
 
 
+def _by_dequantized_bytes(allowed: AllowedSchemes, costs: Costs) -> Iterator[tuple[int, AllowedSchemes]]:
+    """Yield the largest module that may be emulated, and the schemes whose modules are no larger, for each size."""
+    sizes = {unit: {name: costs.dequantized_bytes(unit, name) for name in names} for unit, names in allowed.items()}
+    for largest in sorted({0}.union(*(found.values() for found in sizes.values()))):
+        kept = {unit: tuple(name for name in names if sizes[unit][name] <= largest) for unit, names in allowed.items()}
+        if all(kept.values()):
+            yield largest, kept
+
+
 def find_problems(context: Context, choices: Choices) -> list[Problem]:
     """Return the problems of all rows that no other row beats, at least one.
+
+    Emulation holds one module at a time in the model's own type, so that what is left for weights depends on the
+    largest that is emulated: each size is a problem of its own.
 
     In a row where the unquantized model keeps the budget, native is no option wherever a unit may have a scheme:
     else the answer would be to do nothing. What the checkpoint stores quantized may stay so beside the rest.
@@ -54,17 +69,24 @@ def find_problems(context: Context, choices: Choices) -> list[Problem]:
     BadInputError
         If the settings that were asked for leave some layers without any scheme.
     """
-    problems = []
+    problems: list[Problem] = []
+    costs = costs_of(context)
     for row in legal_rows(context, choices):
         native_fits = fits_unquantized(context, unquantized(context, choices, row.kv_cache_scheme))
         allowed = _without_native(choices.allowed) if native_fits else choices.allowed
-        problems.append(build_problem(choices.partition, allowed, row, _costs(context), context.template.kv_layers))
+        problems.extend(
+            build_problem(
+                choices.partition, kept, row, costs, context.template.kv_layers, dequantized_bytes=dequantized_bytes
+            )
+            for dequantized_bytes, kept in _by_dequantized_bytes(allowed, costs)
+        )
     usable = [problem for problem in problems if all(part.options for part in problem.classes)]
     if not usable:
         named = ", ".join(context.request.algorithms or ())
+        broken = f"{named} breaks what they may have (rule algorithm-runs-with-all-schemes)"
+        tied = "layers that feed an fp8 KV cache share one (rule kv-layers-share-scheme)"
         raise BadInputError(
-            "the settings leave some layers without any scheme"
-            + (f": {named} breaks what they may have (rule algorithm-runs-with-all-schemes)." if named else ": layers that feed an fp8 KV cache share one (rule kv-layers-share-scheme)."),
+            f"the settings leave some layers without any scheme: {broken if named else tied}.",
             where="--algorithm" if named else "--kv",
             mend="Leave --algorithm, --kv or the --layer pins out.",
         )

@@ -8,6 +8,7 @@ from solver.intake.inventory import LayerFamily
 from solver.plan.context import Context
 from solver.plan.document import ModelPart, ServicePart
 from solver.rules.options import support_of
+from solver.units import format_size
 
 Used = Sequence[tuple[LayerFamily, str]]
 """Families with the names of their schemes, native left out."""
@@ -50,16 +51,19 @@ def assignments(variables: dict[str, str]) -> str:
     return " ".join(f"{variable}={value}" for variable, value in variables.items())
 
 
-def serving_notes(context: Context, used: Used) -> list[RiskNote]:
-    """Return what the serving stack needs for the chosen schemes, and what it only emulates, each once."""
+def serving_notes(context: Context, used: Used, dequantized_bytes: int) -> list[RiskNote]:
+    """Return what the serving stack needs for the chosen schemes, and what it only emulates, each once.
+
+    `dequantized_bytes` are those of the buffer that emulation takes.
+    """
     title = context.service.backend.title
     notes: dict[RiskNote, None] = {}
     for name, row in _rows(context, used):
         if row.support == "emulated":
             emulated = RiskNote(
                 severity="medium",
-                message=f"{title} emulates {name}: it saves memory, decodes slower than native, and needs a buffer of "
-                "the largest layer in the model's own type",
+                message=f"{title} emulates {name}: it saves memory, decodes slower than native, and takes a buffer of "
+                f"{format_size(dequantized_bytes)} for the largest module in the model's own type",
                 recovery_hint="leave --allow-emulated out for kernels that are native",
             )
             notes[emulated] = None

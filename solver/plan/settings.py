@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 
 from solver.errors import BadInputError
+from solver.intake.analysis import Risk as RiskNote
 from solver.plan.choices import Choices
 from solver.plan.context import Context
+from solver.plan.kept import kept_as_asked
 from solver.rules.refusal import standing
-from solver.rules.settings import Settings, SettingsRequest, Target, kv_refusals, legal_settings
+from solver.rules.settings import Settings, SettingsRequest, Target, kv_refusals, legal_settings, settings_refusals
 
 
 def settings_target(context: Context, schemes: Iterable[str] = ()) -> Target:
@@ -34,6 +36,16 @@ def refuse_kv_cache(context: Context, kv_cache_scheme: str | None) -> None:
         raise BadInputError(
             f"{refusal}.", where=f"--kv {kv_cache_scheme}", mend="Leave --kv out, or ask for `--kv none`."
         )
+
+
+def settings_risks(context: Context, settings: Settings, schemes: Iterable[str]) -> list[RiskNote]:
+    """Return what is kept as asked of the settings of a plan that has these schemes."""
+    refused = settings_refusals(settings, settings_target(context, schemes))
+    names = ", ".join(settings.algorithm_names)
+    return [
+        kept_as_asked(context, f"--algorithm {names}" if refusal.rule.startswith("algorithm") else "--force", refusal)
+        for refusal in refused
+    ]
 
 
 def legal_rows(context: Context, choices: Choices) -> list[Settings]:

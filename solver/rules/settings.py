@@ -19,11 +19,12 @@ KV_ROLES = frozenset({"k", "v", "qkv", "mla_kv_a", "mla_kv_b"})
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One legal row: the algorithms in the order in which Quark applies them, the KV-cache scheme, the export."""
+    """One legal row: the algorithms in the order in which Quark applies them, the KV cache, attention, the export."""
 
     algorithms: tuple[Algorithm, ...]
     kv_cache_scheme: str | None
     export_format: ExportFormat = "quark"
+    attention_scheme: str | None = None
 
     @property
     def algorithm_names(self) -> tuple[str, ...]:
@@ -61,6 +62,7 @@ class SettingsRequest:
     algorithms: tuple[str, ...] | None = None
     kv_cache_scheme: str | None = None
     kv_open: bool = True
+    attention_scheme: str | None = None
     forced: bool = False
 
 
@@ -89,7 +91,7 @@ def _fits(row: Settings, target: Target) -> str | None:
     for algorithm in row.algorithms:
         if not target.families & set(algorithm.fits):
             fitted = ", ".join(algorithm.fits)
-            return f"no scheme that is allowed here is of a family that {algorithm.name} fits ({fitted})"
+            return f"{algorithm.name} is made for {fitted}, and no scheme here is: no gain is to be expected"
     return None
 
 
@@ -113,6 +115,17 @@ def _kv_runs(row: Settings, target: Target) -> str | None:
     return f"{backend.title} {backend.version} has no {row.kv_cache_scheme} KV cache on {device}"
 
 
+def attention_refusal(backend: Backend, kernel_class: str | None, attention_scheme: str | None) -> str | None:
+    """Return why a stack does not load attention that Quark quantized, or None."""
+    if attention_scheme is None or {"*", kernel_class} & set(backend.attention_fp8):
+        return None
+    return f"{backend.title} {backend.version} does not load {attention_scheme} attention that Quark wrote"
+
+
+def _attention(row: Settings, target: Target) -> str | None:
+    return attention_refusal(target.backend, target.kernel_class, row.attention_scheme)
+
+
 def _export(row: Settings, target: Target) -> str | None:
     if row.export_format in target.backend.loads:
         return None
@@ -125,6 +138,7 @@ SETTINGS_RULES: dict[str, Callable[[Settings, Target], str | None]] = {
     "algorithm-runs-with-all-schemes": _runs,
     "kv-patterns-reach-the-cache": _kv_patterns,
     "kv-cache-runs": _kv_runs,
+    "attention-is-served": _attention,
     "one-export-format": _export,
 }
 """The checks of all rules on plan-wide choices, by the names of `profiles/rules/`."""
@@ -160,17 +174,18 @@ def legal_settings(catalog: Catalog, target: Target, request: SettingsRequest) -
     problem = Problem()
     problem.addVariable("algorithms", algorithms)
     problem.addVariable("kv", [None, KV_FP8] if request.kv_open else [request.kv_cache_scheme])
+    problem.addVariable("attention", [request.attention_scheme])
     problem.addVariable("export", list(target.backend.loads or ("quark",)))
 
-    def is_legal(chosen: tuple[Algorithm, ...], kv: str | None, export: ExportFormat) -> bool:
+    def is_legal(chosen: tuple[Algorithm, ...], kv: str | None, attention: str | None, export: ExportFormat) -> bool:
         # Each choice is judged alone, so that insisting on one excuses no other.
-        row = Settings(chosen, kv, export)
+        row = Settings(chosen, kv, export, attention)
         free = Settings(() if named is not None else chosen, None if insisted_kv else kv, export)
         unasked = [refusal for refusal in settings_refusals(free, target) if refusal.rule != "one-export-format"]
         return not unasked and not standing(settings_refusals(row, target), catalog.rules, forced=request.forced)
 
-    problem.addConstraint(is_legal, ["algorithms", "kv", "export"])
-    rows = [Settings(row["algorithms"], row["kv"], row["export"]) for row in problem.getSolutions()]
+    problem.addConstraint(is_legal, ["algorithms", "kv", "attention", "export"])
+    rows = [Settings(row["algorithms"], row["kv"], row["export"], row["attention"]) for row in problem.getSolutions()]
     return sorted(
         rows,
         key=lambda row: (len(row.algorithms), row.algorithm_names, row.kv_cache_scheme or "", row.export_format),

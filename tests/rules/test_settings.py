@@ -125,6 +125,25 @@ class TestAlgorithms:
         assert settings_refusals(Settings((), None), target(catalog, analyse)) == []
 
 
+class TestAttention:
+    def test_in_fp8_is_loaded_by_no_serving_stack(self, analyse: Analyse, catalog: Catalog) -> None:
+        row = Settings((), None, attention_scheme="fp8")
+        assert [r.rule for r in settings_refusals(row, target(catalog, analyse))] == ["attention-is-served"]
+
+    def test_in_fp8_is_open_where_nothing_serves(self, analyse: Analyse, catalog: Catalog) -> None:
+        row = Settings((), None, attention_scheme="fp8")
+        case = replace(target(catalog, analyse), backend=catalog.backends.get("none"))
+        assert settings_refusals(row, case) == []
+
+    def test_that_is_named_is_kept_in_every_row(self, analyse: Analyse, catalog: Catalog) -> None:
+        rows = legal_settings(catalog, target(catalog, analyse), SettingsRequest(attention_scheme="fp8"))
+        assert {row.attention_scheme for row in rows} == {"fp8"}
+
+    def test_unnamed_stays_in_the_models_type(self, analyse: Analyse, catalog: Catalog) -> None:
+        rows = legal_settings(catalog, target(catalog, analyse), SettingsRequest())
+        assert {row.attention_scheme for row in rows} == {None}
+
+
 class TestExport:
     def test_a_stack_that_reads_gguf_reads_nothing_else(self, analyse: Analyse, catalog: Catalog) -> None:
         case = replace(target(catalog, analyse), backend=catalog.backends.get("llama_cpp"))
