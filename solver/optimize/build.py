@@ -12,6 +12,7 @@ from solver.cost.footprint import footprint
 from solver.cost.weights import dequantized_bytes, held_bytes, kv_scale_bytes, mtp_bytes, other_bytes, read_share
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Option, Problem, UnitClass, Vector
+from solver.optimize.reductions import without_dominated
 from solver.risk.model import RiskModel
 from solver.rules.options import support_of
 from solver.rules.patterns import first_match
@@ -83,18 +84,6 @@ def _options(unit: Unit, allowed: Sequence[str], costs: Costs, settings: Setting
         if scheme is None or scheme.family not in broken:
             options.append(Option(name, *costs.of(unit.members, scheme, settings)))
     return without_dominated(options)
-
-
-def without_dominated(options: Sequence[Option]) -> tuple[Option, ...]:
-    """Return the options that no other is at least as good as in bytes, risk and bytes read.
-
-    Of options with equal costs the first stays. Ordered by bytes, then risk: the order of all tie-breaks.
-    """
-    kept: list[Option] = []
-    for option in sorted(options, key=lambda option: (*option.vector, option.scheme)):
-        if not any(all(map(int.__le__, other.vector, option.vector)) for other in kept):
-            kept.append(option)
-    return tuple(kept)
 
 
 def _classes(units: Sequence[Unit], allowed: AllowedSchemes, costs: Costs, settings: Settings) -> tuple[UnitClass, ...]:

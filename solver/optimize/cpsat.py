@@ -25,6 +25,9 @@ class SolverSettings:
     seed: int = 0
     deterministic_seconds: float = 30.0
 
+    merge_work: int = 30_000_000
+    """Points that the stages of one merge may have together, some 30 seconds; beyond, points are sampled."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

@@ -1,142 +1,149 @@
-"""The front of footprint and risk: exact points at chosen budgets, over all rows of settings."""
+"""The front of footprint and risk over all rows of settings: every point, or proven ones where there are too many."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Protocol, overload
 
-from solver.catalog import NATIVE
-from solver.optimize.cpsat import Objective, SolverSettings, minimize
-from solver.optimize.problem import Budget, Point, Problem, Proof
+import numpy as np
+
+from solver.errors import VerificationError
+from solver.optimize.cpsat import SolverSettings, minimize
+from solver.optimize.merge import FrontTooLargeError, Integers, MergedFront
+from solver.optimize.points import lexicographic
+from solver.optimize.problem import Budget, Counts, Point, Problem, Proof
 from solver.optimize.supported import spread, supported_sizes
 from solver.optimize.verify import verify_front, verify_point
 
-
-def lexicographic(
-    problem: Problem, weights_limit: int | None, order: Sequence[Objective], settings: SolverSettings
-) -> Point | None:
-    """Return the point that is least in the first objective, then in the next ones, within the limit.
-
-    `weights_limit` bounds the bytes of weights on one device; None is no limit. None if nothing fits. The proof
-    is that of the first objective, or of the first stage that could not be proven.
-    """
-    limits: dict[Objective, int] = {} if weights_limit is None else {"bytes": weights_limit}
-    answer, proof = None, None
-    for objective in order:
-        found = minimize(problem, objective, limits, settings)
-        if found is None:
-            break
-        answer = found
-        limits[objective] = min(found.proof.value, limits.get(objective, found.proof.value))
-        if proof is None or (proof.status == "optimal" and found.proof.status != "optimal"):
-            proof = found.proof
-    if answer is None or proof is None:
-        return None
-    return Point(problem, answer.counts, problem.vector(answer.counts), proof)
+_SAMPLES = 12
+"""Points of a row whose front is too large to be merged: its ends, and supported sizes between them."""
 
 
-def prune_rows(problems: Sequence[Problem]) -> list[Problem]:
-    """Return the problems without those that another row beats option by option.
+class _Row(Protocol):
+    """The points of one row of settings by rising bytes of weights, as arrays."""
 
-    A row is beaten when another with the same cache, and no more bytes beside the weights, has the same classes and,
-    for each of its options, the same scheme at no more risk. Of equal rows the first stays.
-    """
-    kept: list[Problem] = []
-    for problem in problems:
-        if any(_beats(other, problem) for other in kept):
-            continue
-        kept = [other for other in kept if not _beats(problem, other)] + [problem]
-    return kept
+    @property
+    def sizes(self) -> Integers: ...
+    @property
+    def risks(self) -> Integers: ...
+    def counts(self, indices: Sequence[int]) -> list[Counts]: ...
 
 
-def _beats(better: Problem, worse: Problem) -> bool:
-    same_cache = better.settings.kv_cache_scheme == worse.settings.kv_cache_scheme
-    if not same_cache or better.overhead_bytes > worse.overhead_bytes or len(better.classes) != len(worse.classes):
-        return False
-    for ours, theirs in zip(better.classes, worse.classes, strict=True):
-        if ours.units != theirs.units:
-            return False
-        risks = {option.scheme: option.risk for option in ours.options}
-        if any(risks.get(option.scheme, option.risk + 1) > option.risk for option in theirs.options):
-            return False
-    return True
+class _SampledRow:
+    """Proven points of one row: the ends, and the least risk at sizes between them."""
 
-
-def non_dominated(points: Iterable[Point]) -> list[Point]:
-    """Return the points that no other beats in bytes and risk, by rising bytes; of equals the first."""
-    front: list[Point] = []
-    for point in sorted(points, key=lambda point: (point.total_bytes, point.risk)):
-        if not front or point.risk < front[-1].risk:
-            front.append(point)
-    return front
-
-
-def smallest_of_all(problems: Sequence[Problem], settings: SolverSettings) -> Point:
-    """Return the point with the least bytes on one device, whatever the budget."""
-    found = [lexicographic(problem, None, ("bytes", "risk"), settings) for problem in problems]
-    return min((point for point in found if point is not None), key=lambda point: (point.total_bytes, point.risk))
-
-
-def exact_front(
-    problems: Sequence[Problem], budget: Budget, settings: SolverSettings, *, steps: int = 12
-) -> list[Point]:
-    """Return proven points of the front within the budget, by rising bytes.
-
-    For each row: the least bytes, the least risk, and the least risk at the sizes of up to `steps` supported
-    points between them. Each point is least in risk for its bytes and least in bytes for its risk, so none of its
-    row beats it; merging the rows leaves those that none at all of the computed ones beats.
-    """
-    points: list[Point] = []
-    for problem in problems:
-        limit = budget.weights_limit(problem)
+    def __init__(self, problem: Problem, limit: int, settings: SolverSettings) -> None:
         smallest = lexicographic(problem, limit, ("bytes", "risk"), settings)
         safest = lexicographic(problem, limit, ("risk", "bytes"), settings)
-        if smallest is None or safest is None:
-            continue
-        points.extend([smallest, safest])
-        points.extend(
-            point
-            for size in spread(supported_sizes(problem, limit), steps)
-            if (point := lexicographic(problem, size, ("risk", "bytes"), settings)) is not None
-        )
-    front = non_dominated(points)
-    for point in front:
-        verify_point(point, budget)
-    verify_front(front)
+        between = [
+            lexicographic(problem, size, ("risk", "bytes"), settings)
+            for size in spread(supported_sizes(problem, limit), _SAMPLES)
+        ]
+        found = {point.vector[:2]: point for point in (smallest, safest, *between) if point is not None}
+        self._points = [found[key] for key in sorted(found)]
+        self.sizes = np.array([point.vector[0] for point in self._points], np.int64)
+        self.risks = np.array([point.vector[1] for point in self._points], np.int64)
+
+    def counts(self, indices: Sequence[int]) -> list[Counts]:
+        return [self._points[index].counts for index in indices]
+
+
+class Front(Sequence[Point]):
+    """Points that none beats in bytes and risk, by rising bytes; each becomes an assignment when it is asked for.
+
+    Parameters
+    ----------
+    rows
+        Problems with the points of each within the budget.
+    complete
+        Whether every non-dominated point is there.
+
+    """
+
+    def __init__(self, rows: Sequence[tuple[Problem, _Row]], budget: Budget, *, complete: bool) -> None:
+        self._rows, self._budget, self.complete = rows, budget, complete
+        none = np.empty(0, np.int64)
+        totals = np.concatenate([none, *(row.sizes + problem.service_bytes for problem, row in rows)])
+        risks = np.concatenate([none, *(row.risks for _, row in rows)])
+        owners = np.concatenate([none, *(np.full(len(row.sizes), number) for number, (_, row) in enumerate(rows))])
+        places = np.concatenate([none, *(np.arange(len(row.sizes)) for _, row in rows)])
+        # Of equals the first row stays: the plainest settings.
+        order = np.lexsort((owners, risks, totals))
+        falls = np.ones(len(order), dtype=bool)
+        falls[1:] = risks[order][1:] < np.minimum.accumulate(risks[order])[:-1]
+        kept = order[falls] if len(order) else order
+        self.totals, self.risks = totals[kept], risks[kept]
+        self._owners, self._places = owners[kept], places[kept]
+        verify_front(self.totals, self.risks)
+
+    def __len__(self) -> int:
+        return len(self.totals)
+
+    @overload
+    def __getitem__(self, index: int) -> Point: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Point]: ...
+    def __getitem__(self, index: int | slice) -> Point | list[Point]:
+        """Return a point, or several, re-checked from its assignment."""
+        if isinstance(index, slice):
+            return [self[place] for place in range(len(self))[index]]
+        problem, row = self._rows[self._owners[index]]
+        (counts,) = row.counts([int(self._places[index])])
+        vector = problem.vector(counts)
+        if (vector[0] + problem.service_bytes, vector[1]) != (self.totals[index], self.risks[index]):
+            raise VerificationError(f"an assignment costs {vector}, which is not its point of the front")
+        point = Point(problem, counts, vector, Proof("optimal", "risk", vector[1], vector[1]))
+        verify_point(point, self._budget)
+        return point
+
+    def __iter__(self) -> Iterator[Point]:
+        return (self[index] for index in range(len(self)))
+
+
+def _row(problem: Problem, limit: int, settings: SolverSettings) -> tuple[_Row, bool]:
+    """Return the points of one row, and whether they are all."""
+    try:
+        return MergedFront(problem, limit, most_work=settings.merge_work), True
+    except FrontTooLargeError:
+        return _SampledRow(problem, limit, settings), False
+
+
+def exact_front(problems: Sequence[Problem], budget: Budget, settings: SolverSettings) -> Front:
+    """Return the front within the budget: all of its points where they can be merged, else proven ones.
+
+    Raises
+    ------
+    VerificationError
+        If CP-SAT finds another least risk than the merge, or a point fails its re-check.
+
+    """
+    rows, complete = [], True
+    for problem in problems:
+        row, whole = _row(problem, budget.weights_limit(problem), settings)
+        rows.append((problem, row))
+        complete = complete and whole
+    front = Front(rows, budget, complete=complete)
+    if len(front):
+        _verify_least_risk(front[-1], budget, settings)
     return front
 
 
-def fastest(problems: Sequence[Problem], budget: Budget, settings: SolverSettings) -> Point | None:
-    """Return the point that reads the least in one decoding step, then has the least risk, then bytes."""
-    found = [
-        point
-        for problem in problems
-        if (point := lexicographic(problem, budget.weights_limit(problem), ("read", "risk", "bytes"), settings))
-        is not None
-    ]
-    best = min(found, key=lambda point: (point.read_bytes, point.risk, point.total_bytes), default=None)
-    if best is not None:
-        verify_point(best, budget)
-    return best
+def _verify_least_risk(safest: Point, budget: Budget, settings: SolverSettings) -> None:
+    """Check the end of a front by another method."""
+    limits = {"bytes": budget.weights_limit(safest.problem)}
+    answer = minimize(safest.problem, "risk", limits, settings)  # type: ignore[arg-type]
+    if answer is None or answer.proof.bound > safest.risk or answer.proof.value < safest.risk:
+        raise VerificationError(f"CP-SAT bounds the risk by {answer and answer.proof}, the front by {safest.risk}")
 
 
-def uniform_points(problems: Sequence[Problem], budget: Budget) -> list[Point]:
-    """Return the plans with one scheme wherever it may be and native elsewhere, best first.
-
-    All of them are enumerated: the first is proven to be the least risky uniform plan within the budget.
-    """
-    points = []
-    for problem in problems:
-        for scheme in sorted({option.scheme for part in problem.classes for option in part.options} - {NATIVE}):
-            counts = []
-            for part in problem.classes:
-                names = [option.scheme for option in part.options]
-                chosen = scheme if scheme in names else NATIVE
-                if chosen not in names:
-                    break
-                counts.append(tuple(part.count if name == chosen else 0 for name in names))
-            else:
-                vector = problem.vector(tuple(counts))
-                proof = Proof("optimal", "risk", vector[1], vector[1])
-                point = Point(problem, tuple(counts), vector, proof)
-                if point.weights_bytes <= budget.weights_limit(problem):
-                    verify_point(point, budget)
-                    points.append(point)
-    return sorted(points, key=lambda point: (point.risk, point.total_bytes))
+def hull_corners(front: Front) -> list[int]:
+    """Return the indices of the points at the corners of the front's lower convex hull."""
+    totals, risks = front.totals.tolist(), front.risks.tolist()
+    corners: list[int] = []
+    for index in range(len(front)):
+        while len(corners) > 1:
+            first, middle = corners[-2:]
+            lower = (risks[first] - risks[middle]) * (totals[index] - totals[middle])
+            if lower > (risks[middle] - risks[index]) * (totals[middle] - totals[first]):
+                break
+            corners.pop()
+        corners.append(index)
+    return corners

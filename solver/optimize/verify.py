@@ -1,9 +1,9 @@
 """Re-checks results in Python integers: a plan that fails is never shown."""
 
-from collections.abc import Sequence
-from itertools import pairwise
+import numpy as np
 
 from solver.errors import VerificationError
+from solver.optimize.merge import Integers
 from solver.optimize.problem import Budget, Point
 
 
@@ -25,7 +25,7 @@ def verify_point(point: Point, budget: Budget) -> None:
         raise VerificationError(f"{point.total_bytes} bytes exceed the budget of {budget.size_bytes} ({budget.scope})")
 
 
-def verify_front(points: Sequence[Point]) -> None:
+def verify_front(totals: Integers, risks: Integers) -> None:
     """Check that points rise strictly in bytes and fall strictly in risk, so that none beats another.
 
     Raises
@@ -34,8 +34,6 @@ def verify_front(points: Sequence[Point]) -> None:
         If two neighbours do not.
 
     """
-    for before, after in pairwise(points):
-        if not (before.total_bytes < after.total_bytes and before.risk > after.risk):
-            raise VerificationError(
-                f"({before.total_bytes}, {before.risk}) and ({after.total_bytes}, {after.risk}) are no front"
-            )
+    for index in np.flatnonzero((np.diff(totals) <= 0) | (np.diff(risks) >= 0))[:1]:
+        before, after = ((int(totals[place]), int(risks[place])) for place in (index, index + 1))
+        raise VerificationError(f"{before} and {after} are no front")

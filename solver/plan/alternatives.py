@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from solver.optimize.front import Front, hull_corners
 from solver.optimize.problem import Point
 
 LOWEST_RISK = "lowest risk"
@@ -24,30 +25,36 @@ class Pick:
     names: tuple[str, ...]
 
 
-def knee(front: Sequence[Point]) -> Point:
+def knee(front: Front) -> Point:
     """Return the point farthest below the line between the ends of the front, both axes scaled to 0..1."""
-    first, last = front[0], front[-1]
-    width, height = last.total_bytes - first.total_bytes, first.risk - last.risk
-    if not width or not height:
-        return first
+    totals: list[int] = front.totals.tolist()
+    risks: list[int] = front.risks.tolist()
+    width, height = totals[-1] - totals[0], risks[0] - risks[-1]
 
-    def below(point: Point) -> int:
+    def below(index: int) -> int:
         # Exact integers: distance from the chord times width times height.
-        return (last.total_bytes - point.total_bytes) * height - (point.risk - last.risk) * width
+        return (totals[-1] - totals[index]) * height - (risks[index] - risks[-1]) * width
 
-    return max(front, key=below)
-
-
-def _between(front: Sequence[Point], taken: Sequence[Point], wanted: int) -> list[Point]:
-    """Return up to `wanted` further points of the front, evenly spread by rank."""
-    free = [point for point in front if point not in taken]
-    if not free or wanted <= 0:
-        return []
-    step = max(1, len(free) // (wanted + 1))
-    return free[step - 1 :: step][:wanted]
+    return front[max(range(len(front)), key=below)]
 
 
-def pick(front: Sequence[Point], fastest: Point | None, uniform: Sequence[Point]) -> list[Pick]:
+def _between(front: Front, taken: Sequence[Point], wanted: int) -> list[Point]:
+    """Return up to `wanted` further points: the corners of the front's lower hull nearest to an even spread by bytes.
+
+    At its corners whole classes of layers take one scheme, which keeps patterns short.
+    """
+    totals = front.totals.tolist()
+    free = [index for index in hull_corners(front) if totals[index] not in {point.total_bytes for point in taken}]
+    chosen: list[int] = []
+    for number in range(1, max(0, wanted) + 1):
+        target = totals[0] + (totals[-1] - totals[0]) * number // (wanted + 1)
+        left = [index for index in free if index not in chosen]
+        if left:
+            chosen.append(min(left, key=lambda index: (abs(totals[index] - target), index)))
+    return [front[index] for index in sorted(chosen)]
+
+
+def pick(front: Front, fastest: Point | None, uniform: Sequence[Point]) -> list[Pick]:
     """Return the plans to offer, by rising risk, then rising bytes.
 
     A plan that is best in several ways is offered once, under all its names. Where that leaves fewer than three,

@@ -152,6 +152,13 @@ class Provenance(Part):
     risk_steps_per_nat: int
 
 
+class FrontPart(Part):
+    """The front that the alternatives were picked from: plans that none beats in bytes and predicted loss."""
+
+    points: int
+    complete: bool = Field(description="whether these are all such plans within the budget")
+
+
 class Answer(Part):
     """What `solve --json` prints when there is an answer."""
 
@@ -161,6 +168,7 @@ class Answer(Part):
     service: ServicePart | None
     alternatives: tuple[Alternative, ...]
     recommended: int
+    front: FrontPart | None = Field(default=None, description="null in a draft")
     assumptions: tuple[str, ...]
     missing: tuple[str, ...] = ()
     provenance: Provenance

@@ -2,7 +2,7 @@
 
 from solver.errors import InfeasibleError
 from solver.optimize.cpsat import SolverSettings
-from solver.optimize.front import smallest_of_all
+from solver.optimize.points import smallest_of_all
 from solver.optimize.problem import Point, Problem
 from solver.plan.context import Context
 from solver.units import format_size, format_size_both

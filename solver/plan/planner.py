@@ -8,13 +8,14 @@ from solver.errors import PlannerError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
 from solver.optimize.cpsat import SolverSettings
-from solver.optimize.front import exact_front, fastest, uniform_points
+from solver.optimize.front import exact_front
+from solver.optimize.points import fastest, uniform_points
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Problem
 from solver.plan.alternatives import FASTEST, LOWEST_RISK, SMALLEST, pick
 from solver.plan.choices import find_choices
 from solver.plan.context import Context, resolve
 from solver.plan.describe import describe
-from solver.plan.document import Alternative, Answer, ModelPart, Provenance, ServicePart
+from solver.plan.document import Alternative, Answer, FrontPart, ModelPart, Provenance, ServicePart
 from solver.plan.freed import better, freed
 from solver.plan.infeasible import infeasible
 from solver.plan.problems import find_problems, fits_unquantized, unquantized
@@ -148,6 +149,7 @@ def plan(
         service=service_part(context),
         alternatives=alternatives,
         recommended=recommended,
+        front=FrontPart(points=len(front), complete=front.complete),
         assumptions=assumptions,
         missing=analysis.missing,
         provenance=provenance(request, analysis, catalog),

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from solver.catalog import NATIVE
 from solver.errors import BadInputError
 from solver.optimize.build import AllowedSchemes, Costs, build_problem
-from solver.optimize.front import prune_rows
 from solver.optimize.problem import Problem
+from solver.optimize.reductions import prune_rows
 from solver.plan.choices import Choices
 from solver.plan.context import Context
 from solver.plan.settings import legal_rows

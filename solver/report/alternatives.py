@@ -110,6 +110,9 @@ def print_answer(answer: Answer, console: Console) -> None:
         held = "Unquantized" if model.stored is None else "As it is stored"
         console.print(f"{held} it takes {format_size(model.unquantized_total_bytes)} there.")
     console.print(alternatives_table(answer))
+    if answer.front is not None:
+        proven = "all that none beats" if answer.front.complete else "proven, not all that there are"
+        console.print(f"Picked from {answer.front.points:,} plans, {proven} in bytes and predicted loss.")
     for item in answer.missing:
         console.print(Text.assemble(("missing", "yellow"), f"  {item}"))
     for item in answer.assumptions:

@@ -1,15 +1,19 @@
 """The front against enumeration, and the re-checks that guard it."""
 
 from dataclasses import replace
+from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from solver.errors import VerificationError
-from solver.optimize.build import without_dominated
 from solver.optimize.cpsat import SolverSettings, minimize
-from solver.optimize.front import exact_front, fastest, non_dominated, prune_rows, smallest_of_all, uniform_points
-from solver.optimize.problem import Budget, Option, Point, Problem, Proof
+from solver.optimize.front import exact_front, hull_corners
+from solver.optimize.merge import FrontTooLargeError, MergedFront
+from solver.optimize.points import fastest, smallest_of_all, uniform_points
+from solver.optimize.problem import Budget, Option, Point, Problem
+from solver.optimize.reductions import prune_rows, without_dominated
 from solver.optimize.supported import lower_hull, spread, supported_sizes
 from solver.optimize.verify import verify_front, verify_point
 from solver.rules.settings import Settings
@@ -32,32 +36,54 @@ def true_front(instance: Problem) -> set[tuple[int, int]]:
 
 class TestExactFront:
     @given(problems())
-    @settings(max_examples=60, deadline=None)
-    def test_all_points_are_on_the_true_front_and_the_ends_are_its_ends(self, instance: Problem) -> None:
-        expected = true_front(instance)
+    @settings(max_examples=200, deadline=None)
+    def test_is_the_true_front_and_its_assignments_make_it(self, instance: Problem) -> None:
         front = exact_front([instance], UNBOUNDED, SETTINGS)
-        found = [(point.total_bytes, point.risk) for point in front]
-        assert set(found) <= expected
-        assert found[0] == min(expected)
-        assert found[-1] == max(expected)
+        assert front.complete
+        assert [(point.total_bytes, point.risk) for point in front] == sorted(true_front(instance))
+        assert all(instance.vector(point.counts) == point.vector for point in front)
 
     @given(problems())
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=100, deadline=None)
     def test_a_budget_cuts_the_front_and_nothing_else(self, instance: Problem) -> None:
         sizes = sorted(size for size, _ in true_front(instance))
         budget = Budget(sizes[len(sizes) // 2])
         front = exact_front([instance], budget, SETTINGS)
-        within = {point for point in true_front(instance) if point[0] <= budget.size_bytes}
-        assert (front[-1].total_bytes, front[-1].risk) == max(within)
+        within = sorted(point for point in true_front(instance) if point[0] <= budget.size_bytes)
+        assert [(point.total_bytes, point.risk) for point in front] == within
+
+    @given(problems())
+    @settings(max_examples=60, deadline=None)
+    def test_that_is_too_large_to_merge_is_sampled(self, instance: Problem) -> None:
+        with pytest.raises(FrontTooLargeError):
+            MergedFront(instance, 2**60, most_work=0)
+        front = exact_front([instance], UNBOUNDED, replace(SETTINGS, merge_work=0))
+        expected = true_front(instance)
+        found = [(point.total_bytes, point.risk) for point in front]
+        assert not front.complete
+        assert set(found) <= expected
+        assert (found[0], found[-1]) == (min(expected), max(expected))
+
+    @given(problems())
+    @settings(max_examples=60, deadline=None)
+    def test_corners_are_the_lower_hull(self, instance: Problem) -> None:
+        front = exact_front([instance], UNBOUNDED, SETTINGS)
+        corners = [(front[index].total_bytes, front[index].risk) for index in hull_corners(front)]
+        for point in front:
+            for (left, high), (right, low) in pairwise(corners):
+                if left <= point.total_bytes <= right:
+                    chord = high * (right - point.total_bytes) + low * (point.total_bytes - left)
+                    assert point.risk * (right - left) >= chord
+        assert (corners[0][0], corners[-1][0]) == (front[0].total_bytes, front[-1].total_bytes)
 
     def test_an_impossible_budget_gives_no_point(self) -> None:
         instance = problem([unit_class("a", 1, [(10, 1, 0)])])
-        assert exact_front([instance], Budget(9), SETTINGS) == []
+        assert len(exact_front([instance], Budget(9), SETTINGS)) == 0
         assert smallest_of_all([instance], SETTINGS).total_bytes == 10
 
     def test_the_scope_decides_whether_service_bytes_count(self) -> None:
         instance = replace(problem([unit_class("a", 1, [(10, 1, 0)])]), kv_cache_bytes=5)
-        assert exact_front([instance], Budget(14), SETTINGS) == []
+        assert len(exact_front([instance], Budget(14), SETTINGS)) == 0
         assert len(exact_front([instance], Budget(10, "weights"), SETTINGS)) == 1
 
     def test_rows_merge_into_one_front(self) -> None:
@@ -173,8 +199,12 @@ class TestVerification:
         with pytest.raises(VerificationError):
             verify_point(replace(point, counts=counts), Budget(30))
 
-    def test_a_front_with_a_beaten_point_fails(self, point: Point) -> None:
-        worse = replace(point, vector=(40, 12, 0), proof=Proof("optimal", "risk", 12, 12))
-        assert non_dominated([point, worse]) == [point]
+    @pytest.mark.parametrize(
+        ("totals", "risks"), [([1, 1], [2, 1]), ([1, 2], [1, 1]), ([2, 1], [2, 1]), ([1, 2, 3], [9, 4, 5])]
+    )
+    def test_a_front_with_a_beaten_point_fails(self, totals: list[int], risks: list[int]) -> None:
         with pytest.raises(VerificationError, match="no front"):
-            verify_front([point, worse])
+            verify_front(np.array(totals), np.array(risks))
+
+    def test_a_front_that_falls_passes(self) -> None:
+        verify_front(np.array([1, 2, 5]), np.array([9, 4, 1]))
