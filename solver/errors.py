@@ -3,6 +3,7 @@
 Every one says what happened, where, and how to mend it. Anything else that escapes is a bug (exit code 101).
 """
 
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 EXIT_BUG = 101
@@ -59,25 +60,81 @@ class UnknownNameError(BadInputError):
         self.nearest = nearest
 
 
+@dataclass(frozen=True, slots=True)
+class ClashingRule:
+    """One of the demands that clash: a rule or a flag of the user's, and its sentence."""
+
+    id: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """One change that was solved and gives an answer: a flag, its value (None for a switch or for leaving it out).
+
+    Bytes are those of the least risky plan on one device, `delta_nll` its predicted loss in nats per token.
+    """
+
+    flag: str
+    value: str | None
+    leaves_out: bool
+    footprint_bytes: int
+    delta_nll: float
+
+    def __str__(self) -> str:
+        written = self.flag if self.value is None else f"{self.flag} {self.value}"
+        return f"without {written}" if self.leaves_out else written
+
+
 class NoAnswerError(PlannerError):
-    """The question is well put and has no answer."""
+    """The question is well put and has no answer; says which demands clash, and what would give one."""
 
     exit_code = 1
     kind = "no_answer"
 
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        mend: str | None = None,
+        rules: tuple[ClashingRule, ...] = (),
+        repairs: tuple[Repair, ...] = (),
+    ) -> None:
+        super().__init__(what, where=where, mend=mend)
+        self.rules = rules
+        self.repairs = repairs
+
+    def document(self) -> dict[str, Any]:
+        """Return the error as JSON, with the rules that clash and the repairs."""
+        return super().document() | {
+            "rules": [asdict(rule) for rule in self.rules],
+            "repairs": [asdict(repair) for repair in self.repairs],
+        }
+
 
 class InfeasibleError(NoAnswerError):
-    """No plan keeps the budget; carries the least footprint that exists."""
+    """No plan keeps the budget; carries the least footprint that exists, and its items in bytes."""
 
     kind = "infeasible"
 
-    def __init__(self, what: str, *, least_footprint_bytes: int, mend: str) -> None:
-        super().__init__(what, mend=mend)
+    def __init__(
+        self,
+        what: str,
+        *,
+        least_footprint_bytes: int,
+        items: dict[str, int] | None = None,
+        mend: str | None = None,
+        rules: tuple[ClashingRule, ...] = (),
+        repairs: tuple[Repair, ...] = (),
+    ) -> None:
+        super().__init__(what, mend=mend, rules=rules, repairs=repairs)
         self.least_footprint_bytes = least_footprint_bytes
+        self.items = items or {}
 
     def document(self) -> dict[str, Any]:
-        """Return the error as JSON, with the least footprint in bytes per device."""
-        return super().document() | {"least_footprint_bytes": self.least_footprint_bytes}
+        """Return the error as JSON, with the least footprint in bytes per device and its items."""
+        return super().document() | {"least_footprint_bytes": self.least_footprint_bytes, "items": self.items}
 
 
 class DeclinedError(NoAnswerError):

@@ -83,7 +83,9 @@ class Section(Generic[P]):
         self._model = model
         self._key = key
         self._files = {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
+        self._stems = {canonical(stem): stem for stem in self._files}
         self._loaded: dict[str, P] = {}
+        self._found: dict[str, P | None] = {}
 
     def _entry(self, stem: str) -> P:
         if stem not in self._loaded:
@@ -119,11 +121,11 @@ class Section(Generic[P]):
 
     def find(self, name: str) -> P | None:
         """Return the entry with this name, title or alias, whatever its case and punctuation."""
-        wanted = canonical(name)
-        for stem in self._files:
-            if canonical(stem) == wanted:
-                return self._entry(stem)
-        return self._by_alias.get(wanted)
+        if name not in self._found:
+            wanted = canonical(name)
+            stem = self._stems.get(wanted)
+            self._found[name] = self._by_alias.get(wanted) if stem is None else self._entry(stem)
+        return self._found[name]
 
     def get(self, name: str) -> P:
         """Return the entry with this name, title or alias.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from solver.errors import EXIT_BUG, BadInputError, MissingError, PlannerError
+from solver.errors import EXIT_BUG, BadInputError, MissingError, NoAnswerError, PlannerError
 
 _INTERRUPTED = 130
 
@@ -34,6 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = app(_with_model_flag(given), prog_name="solve", standalone_mode=False)
+    except NoAnswerError as error:
+        from solver.report.console import messages
+        from solver.report.refusal import print_refusal
+
+        print_refusal(error, messages())
+        sys.exit(error.exit_code)
     except PlannerError as error:
         _complain(f"error: {error}")
         sys.exit(error.exit_code)

@@ -1,9 +1,10 @@
 """From units and rules to a problem in integers."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache, cached_property
 
 from solver.catalog import NATIVE, Catalog
 from solver.catalog.roles import Role
@@ -18,7 +19,7 @@ from solver.rules.options import support_of
 from solver.rules.patterns import first_match
 from solver.rules.service import Service
 from solver.rules.settings import Settings
-from solver.rules.units import Member, Partition, Unit, tie
+from solver.rules.units import Member, Partition, Unit, matched_by, tie
 
 
 @dataclass(frozen=True)
@@ -52,14 +53,20 @@ class Costs:
 
     def dequantized_bytes(self, unit: Unit, name: str) -> int:
         """Return what emulating a scheme takes besides: the unit as one module in the served type; 0 if native."""
-        if name == NATIVE:
-            return 0
-        scheme, size = self.catalog.schemes.get(name), 0
-        for member in unit.members:
-            role = self.catalog.roles.named(member.family.role)
-            support = support_of(self.service, scheme, role, self.risk.model_type)
-            if support is not None and support.support == "emulated":
-                size += self._dequantized(member.family, role)
+        return sum(self._emulated(member.family, name) for member in unit.members)
+
+    @cached_property
+    def _emulated(self) -> Callable[[LayerFamily, str], int]:
+        """Gives what emulating a scheme on one block's layers takes besides; a model has few pairs of these."""
+
+        @cache
+        def size(family: LayerFamily, name: str) -> int:
+            role = self.catalog.roles.named(family.role)
+            scheme = None if name == NATIVE else self.catalog.schemes.get(name)
+            support = None if scheme is None else support_of(self.service, scheme, role, self.risk.model_type)
+            emulated = support is not None and support.support == "emulated"
+            return self._dequantized(family, role) if emulated else 0
+
         return size
 
     def of(self, members: Sequence[Member], scheme: Scheme | None, settings: Settings) -> Vector:
@@ -105,18 +112,20 @@ def _classes(units: Sequence[Unit], allowed: AllowedSchemes, costs: Costs, setti
 def tied_to_cache(
     partition: Partition, allowed: AllowedSchemes, kv_patterns: Sequence[str]
 ) -> tuple[tuple[Unit, ...], AllowedSchemes]:
-    """Return the units with all that feed an fp8 cache as one, which may have what all of its parts may.
+    """Return the units with all layers of one KV pattern as one, which may have what all of its parts may.
 
     If a single layer of a KV pattern is excluded, Quark takes the weight quantization from all of them: the unit
     is native then. It may have nothing where its parts are pinned to different schemes.
     """
-    units = tie(partition.units, kv_patterns, "all layers that feed the KV cache")
-    excluded = any(first_match(kv_patterns, member.family, member.block) for member in partition.native)
+    units = tie(partition.units, kv_patterns)
     choices = dict(allowed)
     for unit in units:
-        if not any(first_match(kv_patterns, member.family, member.block) for member in unit.members):
+        patterns = [pattern for pattern in kv_patterns if matched_by(unit, pattern)]
+        if not patterns:
             continue
-        parts = [allowed[part] for part in partition.units if set(part.members) <= set(unit.members)]
+        members = set(unit.members)
+        parts = [allowed[part] for part in partition.units if members.issuperset(part.members)]
+        excluded = any(first_match(patterns, member.family, member.block) for member in partition.native)
         common = set(parts[0]).intersection(*parts[1:], *([{NATIVE}] if excluded else []))
         choices[unit] = tuple(name for name in parts[0] if name in common)
     return units, choices

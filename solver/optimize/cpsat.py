@@ -1,4 +1,4 @@
-"""The only place that talks to CP-SAT: counts of units by option, one objective, some limits."""
+"""Single solves by CP-SAT: counts of units by option, one objective, some limits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -86,7 +86,8 @@ class _Model:
         return True
 
 
-def _solver(settings: SolverSettings) -> cp_model.CpSolver:
+def new_solver(settings: SolverSettings) -> cp_model.CpSolver:
+    """Return a solver with the parameters that every solve of this package has."""
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = settings.seed
@@ -118,7 +119,7 @@ def minimize(
         return None
     expression, offset, divisor = model.row(objective)
     model.model.minimize(expression)
-    solver = _solver(settings)
+    solver = new_solver(settings)
     status = solver.status_name(solver.solve(model.model))
     if status == "INFEASIBLE":
         return None

@@ -1,43 +1,67 @@
-"""The answer when nothing fits: the least footprint, its parts, and what would have to give."""
+"""The answer when there is none: the arithmetic, the demands that clash, and what would give a plan."""
 
-from solver.errors import InfeasibleError
-from solver.optimize.cpsat import SolverSettings
+from collections import Counter
+from dataclasses import replace
+
+from solver.catalog import NATIVE
+from solver.cost.weights import held_bytes, other_bytes
+from solver.errors import ClashingRule, InfeasibleError, NoAnswerError
+from solver.optimize.core import BUDGET, minimal_core
 from solver.optimize.points import smallest_of_all
-from solver.optimize.problem import Point, Problem
+from solver.optimize.problem import Problem
+from solver.plan.assignment import assign
+from solver.plan.choices import find_choices
+from solver.plan.clash import find_clash
 from solver.plan.context import Context
-from solver.units import format_size, format_size_both
-
-_MARGIN = 10**7
-"""What a suggested budget adds, so that it still fits after rounding to two digits."""
-
-
-def infeasible(context: Context, problems: list[Problem], settings: SolverSettings) -> InfeasibleError:
-    """Return the error that explains why no plan keeps the budget."""
-    least = smallest_of_all(problems, settings)
-    scope, wanted = context.budget.scope, context.budget.size_bytes
-    needed = least.weights_bytes if scope == "weights" else least.total_bytes
-    parts = {
-        "weights": least.weights_bytes,
-        "KV cache": least.problem.kv_cache_bytes,
-        "activations and runtime": least.problem.overhead_bytes,
-    }
-    bill = ", ".join(f"{name} {format_size(size)}" for name, size in parts.items())
-    what = "weights" if scope == "weights" else "memory"
-    return InfeasibleError(
-        f"no plan fits {format_size(wanted)} of {what}: the smallest takes {format_size_both(needed)} on each device "
-        f"({bill}).",
-        least_footprint_bytes=needed,
-        mend=_what_gives(context, needed - wanted, least),
-    )
+from solver.plan.problems import find_problems
+from solver.plan.repairs import find_repairs
+from solver.plan.solved import solver_settings
+from solver.units import format_size
 
 
-def _what_gives(context: Context, missing: int, least: Point) -> str:
-    service = context.service
-    ways = [
-        f"raise --budget to {format_size(context.budget.size_bytes + missing + _MARGIN)}",
-        f"spread with --tp {2 * service.tensor_parallel}",
-    ]
-    if context.budget.scope == "total" and least.problem.kv_cache_bytes > missing:
-        ways.append("shorten --context or lower --concurrency")
-    ways.append("allow more schemes with --allow-emulated or --backend")
-    return f"What would have to give: {'; or '.join(ways)}."
+def _sentence(context: Context, demand: str) -> str:
+    if demand.startswith("--"):
+        return "You ask for it."
+    if demand == BUDGET:
+        what = "weights" if context.budget.scope == "weights" else "everything on a device"
+        return f"{what.capitalize()} takes at most {format_size(context.budget.size_bytes)}."
+    return context.catalog.rules.get(demand).sentence
+
+
+def _items(context: Context, problems: list[Problem]) -> dict[str, int]:
+    """Return the items of the smallest plan in bytes on a device, the largest first: weights by part, and the rest."""
+    least = smallest_of_all(problems, solver_settings(context))
+    catalog, service, inventory = context.catalog, context.service, context.inventory
+    sizes: Counter[str] = Counter()
+    for member, name in assign(least, find_choices(context).partition).schemes.items():
+        role = catalog.roles.named(member.family.role)
+        scheme = None if name == NATIVE else catalog.schemes.get(name)
+        held = held_bytes(member.family, scheme, role, service, inventory, context.analysis.model.model_type)
+        sizes[f"{role.live or role.kind} weights"] += held
+    sizes["embedding and norm weights"] += other_bytes(service, inventory)
+    sizes["other weights"] = least.weights_bytes - sizes.total()
+    if context.budget.scope == "total":
+        sizes["KV cache"] = least.problem.kv_cache_bytes
+        sizes["activations and runtime"] = least.problem.overhead_bytes
+    return {name: size for name, size in sizes.most_common() if size}
+
+
+def explained(error: NoAnswerError, context: Context) -> NoAnswerError:
+    """Return the error with the fewest demands that clash, and the single changes that would give a plan."""
+    clash = find_clash(context)
+    if not isinstance(error, InfeasibleError):
+        # The budget may clash too, but is not what was asked about.
+        clash = replace(clash, demands=(BUDGET, *(name for name in clash.demands if name != BUDGET)))
+    core = minimal_core(clash, solver_settings(context))
+    rules = tuple(ClashingRule(demand, _sentence(context, demand)) for demand in core)
+    if isinstance(error, InfeasibleError):
+        problems = find_problems(context, find_choices(context))
+        return InfeasibleError(
+            error.what,
+            least_footprint_bytes=error.least_footprint_bytes,
+            items=_items(context, problems),
+            mend=error.mend,
+            rules=rules,
+            repairs=find_repairs(context, problems),
+        )
+    return NoAnswerError(error.what, where=error.where, mend=error.mend, rules=rules, repairs=find_repairs(context, []))

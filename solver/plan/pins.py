@@ -151,7 +151,8 @@ def pin_risks(context: Context, pin: Pin, members: Sequence[Member]) -> list[Ris
     return notes
 
 
-def _deciding(member: Member, pins: Sequence[Pin]) -> Pin | None:
+def deciding_pin(member: Member, pins: Sequence[Pin]) -> Pin | None:
+    """Return the pin that gives a layer its scheme: the first that matches, or None."""
     return next((pin for pin in pins if matches(pin.pattern, member.family, member.block)), None)
 
 
@@ -163,7 +164,7 @@ def split_by_pins(unit: Unit, pins: Sequence[Pin], *, forced: bool) -> dict[Unit
     BadInputError
         If pins give its members different schemes.
     """
-    deciding = {member: _deciding(member, pins) for member in unit.members}
+    deciding = {member: deciding_pin(member, pins) for member in unit.members}
     found = {pin for pin in deciding.values() if pin is not None}
     schemes = sorted({pin.scheme for pin in found})
     if len(schemes) < 2:

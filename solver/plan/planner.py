@@ -4,23 +4,21 @@ from importlib.metadata import version
 
 from solver.catalog import Catalog
 from solver.cost.memory_fraction import default_fraction
-from solver.errors import PlannerError
+from solver.errors import NoAnswerError, PlannerError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
-from solver.optimize.cpsat import SolverSettings
-from solver.optimize.front import exact_front
 from solver.optimize.points import fastest, uniform_points
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Problem
 from solver.plan.alternatives import FASTEST, LOWEST_RISK, SMALLEST, pick
-from solver.plan.choices import find_choices
 from solver.plan.context import Context, resolve
 from solver.plan.describe import describe
 from solver.plan.document import Alternative, Answer, FrontPart, ModelPart, Provenance, ServicePart
 from solver.plan.freed import better, freed
-from solver.plan.infeasible import infeasible
-from solver.plan.problems import find_problems, fits_unquantized, unquantized
+from solver.plan.infeasible import explained
+from solver.plan.problems import fits_unquantized, unquantized
 from solver.plan.requantize import stored_part
 from solver.plan.request import PlanRequest
+from solver.plan.solved import solved, solver_settings
 from solver.units import format_size
 from solver.version import __version__
 
@@ -118,20 +116,20 @@ def plan(
     BadInputError
         If a name, a pattern or a pin cannot be used.
     InfeasibleError
-        If no plan keeps the budget; it says what the least footprint is and what would have to give.
+        If no plan keeps the budget; it says what the least footprint is, what clashes, and what would give a plan.
     NoAnswerError
-        If no layer may be quantized at all.
+        If no layer may be quantized, or settings and pins leave a layer without any scheme; it says the same.
     LimitReachedError
         If the time limit ended the search before it had a plan.
     """
     context = resolve(request, analysis, inventory, catalog)
-    choices = find_choices(context)
-    problems = find_problems(context, choices)
-    settings = SolverSettings(seed=request.seed, deterministic_seconds=request.time_limit)
-    front = exact_front(problems, context.budget, settings)
-    if not front:
-        raise infeasible(context, problems, settings)
-    picks = pick(front, fastest(problems, context.budget, settings), uniform_points(problems, context.budget))
+    try:
+        found = solved(context)
+    except NoAnswerError as error:
+        raise explained(error, context) from error
+    choices, problems, front = found.choices, found.problems, found.front
+    quickest = fastest(problems, context.budget, solver_settings(context))
+    picks = pick(front, quickest, uniform_points(problems, context.budget))
     alternatives = tuple(describe(number, item, choices, context) for number, item in enumerate(picks, start=1))
     recommended = _recommended(alternatives, request.priority)
     alternatives += _unbound(request, alternatives, analysis, inventory, catalog)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from solver.catalog import NATIVE
-from solver.errors import BadInputError
+from solver.errors import NoAnswerError
 from solver.optimize.build import AllowedSchemes, Costs, build_problem
 from solver.optimize.problem import Problem
 from solver.optimize.reductions import prune_rows
@@ -66,7 +66,7 @@ def find_problems(context: Context, choices: Choices) -> list[Problem]:
 
     Raises
     ------
-    BadInputError
+    NoAnswerError
         If the settings that were asked for leave some layers without any scheme.
     """
     problems: list[Problem] = []
@@ -85,7 +85,7 @@ def find_problems(context: Context, choices: Choices) -> list[Problem]:
         named = ", ".join(context.request.algorithms or ())
         broken = f"{named} breaks what they may have (rule algorithm-runs-with-all-schemes)"
         tied = "layers that feed an fp8 KV cache share one (rule kv-layers-share-scheme)"
-        raise BadInputError(
+        raise NoAnswerError(
             f"the settings leave some layers without any scheme: {broken if named else tied}.",
             where="--algorithm" if named else "--kv",
             mend="Leave --algorithm, --kv or the --layer pins out.",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from solver.errors import BadInputError
+from solver.errors import BadInputError, NoAnswerError
 from solver.intake.analysis import Risk as RiskNote
 from solver.plan.choices import Choices
 from solver.plan.context import Context
@@ -54,7 +54,9 @@ def legal_rows(context: Context, choices: Choices) -> list[Settings]:
     Raises
     ------
     BadInputError
-        If what was asked for cannot be, whatever else is chosen.
+        If a rule stands against the KV cache that was asked for.
+    NoAnswerError
+        If what was asked for leaves no legal settings.
     """
     request = context.request
     kv = None if request.kv_cache_scheme in {None, "none"} else request.kv_cache_scheme
@@ -68,11 +70,16 @@ def legal_rows(context: Context, choices: Choices) -> list[Settings]:
     rows = legal_settings(context.catalog, settings_target(context, choices.schemes), named)
     if not rows:
         backend = context.service.backend
-        formats = " or ".join(backend.loads) or "nothing that Quark writes"
-        asked = f", and {', '.join(request.algorithms)} has to run with what is allowed" if request.algorithms else ""
-        raise BadInputError(
-            f"no settings are legal: {backend.title} reads {formats}{asked}.",
-            where="--algorithm" if request.algorithms else f"--backend {backend.name}",
-            mend="Leave it out, or name another.",
+        if request.algorithms:
+            names = ",".join(request.algorithms)
+            raise NoAnswerError(
+                f"every scheme that is allowed here crashes under {names}.",
+                where=f"--algorithm {names}",
+                mend="Leave it out, or allow other schemes.",
+            )
+        raise NoAnswerError(
+            f"{backend.title} reads nothing that Quark writes.",
+            where=f"--backend {backend.name}",
+            mend="Name another stack, or `--backend none` for the checkpoint alone.",
         )
     return rows

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from solver.catalog.backend import Backend
 from solver.intake.inventory import Inventory, LayerFamily
-from solver.rules.patterns import first_match
+from solver.rules.patterns import first_match, matches
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ def _stem(family: LayerFamily) -> str:
     return parent.removesuffix(".{expert}")
 
 
-def _groups(inventory: Inventory, backend: Backend) -> dict[tuple[int | None, str, str], list[Member]]:
+def fused_groups(inventory: Inventory, backend: Backend) -> dict[tuple[int | None, str, str], list[Member]]:
+    """Return the layers that the stack loads together, by block, module and name of the group."""
     group_of = {role: group.name for group in backend.fused_groups for role in group.roles}
     groups: dict[tuple[int | None, str, str], list[Member]] = defaultdict(list)
     for family in inventory.layers:
@@ -71,7 +72,7 @@ def partition(inventory: Inventory, backend: Backend, exclude: Sequence[str]) ->
     A fused group with an excluded part is native as a whole: the stack refuses groups whose members differ.
     """
     units, native, widened = [], [], []
-    for (block, _, name), members in _groups(inventory, backend).items():
+    for (block, _, name), members in fused_groups(inventory, backend).items():
         excluded = [first_match(exclude, member.family, member.block) is not None for member in members]
         if any(excluded) or not any(member.family.quantizable for member in members):
             native.extend(members)
@@ -82,16 +83,20 @@ def partition(inventory: Inventory, backend: Backend, exclude: Sequence[str]) ->
     return Partition(tuple(units), tuple(native), tuple(widened))
 
 
-def tie(units: Sequence[Unit], patterns: Sequence[str], name: str) -> tuple[Unit, ...]:
-    """Return the units with all those merged that hold a layer matched by one of `patterns`.
+def tie(units: Sequence[Unit], patterns: Sequence[str]) -> tuple[Unit, ...]:
+    """Return the units with those merged that hold layers matched by the same one of `patterns`.
 
     Quark writes an fp8 KV cache onto every layer that a KV pattern of the template matches, and gives all of
     them one configuration: each pattern has one scheme for the whole model.
     """
-    tied = [
-        unit for unit in units if any(first_match(patterns, member.family, member.block) for member in unit.members)
-    ]
-    if len(tied) < 2:
-        return tuple(units)
-    merged = Unit(name, tuple(member for unit in tied for member in unit.members))
-    return (merged, *(unit for unit in units if unit not in tied))
+    for pattern in patterns:
+        tied = [unit for unit in units if matched_by(unit, pattern)]
+        if len(tied) > 1:
+            merged = Unit(f"all {pattern}", tuple(member for unit in tied for member in unit.members))
+            units = (merged, *(unit for unit in units if unit not in tied))
+    return tuple(units)
+
+
+def matched_by(unit: Unit, pattern: str) -> bool:
+    """Return whether a pattern matches a layer of a unit."""
+    return any(matches(pattern, member.family, member.block) for member in unit.members)

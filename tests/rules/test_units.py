@@ -62,7 +62,7 @@ class TestTie:
         inventory = analyse("Qwen/Qwen3-8B").inventory
         assert inventory is not None
         units = partition(inventory, catalog.backends.get("vllm"), ("lm_head",)).units
-        tied = tie(units, ("*k_proj", "*v_proj"), "kv")
+        tied = tie(units, ("*k_proj", "*v_proj"))
         assert len(tied) == 3 * 36 + 1
         assert {member.family.role for member in tied[0].members} == {"q", "k", "v"}
         assert len(tied[0].members) == 3 * 36
@@ -71,4 +71,12 @@ class TestTie:
         inventory = analyse("Qwen/Qwen3-8B").inventory
         assert inventory is not None
         units = partition(inventory, catalog.backends.get("vllm"), ("lm_head",)).units
-        assert tie(units, ("*kv_b_proj",), "kv") == units
+        assert tie(units, ("*kv_b_proj",)) == units
+
+    def test_each_pattern_ties_its_own_where_nothing_fuses_them(self, analyse: Analyse, catalog: Catalog) -> None:
+        inventory = analyse("Qwen/Qwen3-8B").inventory
+        assert inventory is not None
+        units = partition(inventory, catalog.backends.get("none"), ("lm_head",)).units
+        tied = [unit for unit in tie(units, ("*k_proj", "*v_proj")) if len(unit.members) > 1]
+        assert [{member.family.role for member in unit.members} for unit in tied] == [{"v"}, {"k"}]
+        assert [len(unit.members) for unit in tied] == [36, 36]
