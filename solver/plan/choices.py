@@ -1,30 +1,30 @@
 """What each unit may be: the rules' verdict, with the user's own pins on top."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
 from solver.catalog import NATIVE
-from solver.errors import BadInputError, NoAnswerError
+from solver.errors import NoAnswerError
 from solver.intake.analysis import Risk as RiskNote
 from solver.intake.inventory import LayerFamily
 from solver.optimize.build import AllowedSchemes
 from solver.plan.context import Context
 from solver.plan.kept import kept_as_asked
+from solver.plan.one_scheme import one_scheme
 from solver.plan.pins import (
     Pin,
     case_of,
     check_patterns,
     find_pins,
     members_of,
-    nearest_legal,
     pin_risks,
     split_by_pins,
 )
 from solver.rules.machine import machine_refusals
 from solver.rules.options import refusals
 from solver.rules.patterns import first_match, matches
-from solver.rules.refusal import Refusal, standing
+from solver.rules.refusal import Refusal
 from solver.rules.units import Member, Partition, Unit, partition
 
 
@@ -67,35 +67,6 @@ def _open_schemes(unit: Unit, open_to: Callable[[LayerFamily], tuple[str, ...]])
     return tuple(name for name in first if all(name in names for names in others))
 
 
-def _uniform(
-    context: Context, units: Iterable[Unit], allowed: AllowedSchemes, name: str
-) -> tuple[AllowedSchemes, list[RiskNote]]:
-    """Return the choices of units that are to have one scheme wherever it may be, native elsewhere.
-
-    Where the stack loads it nowhere it is kept all the same, as a risk, wherever no rule stands against that.
-    """
-    scheme = context.catalog.schemes.get(name)
-    if any(name in allowed[unit] for unit in units):
-        return {unit: (name,) if name in allowed[unit] else (NATIVE,) for unit in units}, []
-    found: dict[str, Refusal] = {}
-    kept: dict[Unit, tuple[str, ...]] = {}
-    for unit in units:
-        refused = [r for family in {m.family for m in unit.members} for r in refusals(case_of(context, family, scheme))]
-        stands = standing(refused, context.catalog.rules, forced=context.request.force)
-        native_only = any(refusal.rule == "role-stays-native" for refusal in refused)
-        kept[unit] = (NATIVE,) if stands or native_only else (name,)
-        found.update((refusal.sentence, refusal) for refusal in refused)
-    notes = [kept_as_asked(context, f"--scheme {name}", refusal) for refusal in found.values()]
-    if all(names == (NATIVE,) for names in kept.values()):
-        families = [family for family in context.inventory.layers if family.quantizable]
-        raise BadInputError(
-            f"{next(iter(found.values()))}.",
-            where=f"--scheme {name}",
-            mend=f"The nearest that most layers may have is {nearest_legal(context, families[:1], scheme)}.",
-        )
-    return kept, notes
-
-
 def find_choices(context: Context) -> Choices:
     """Return the units of a model and the schemes that each may have.
 
@@ -129,7 +100,7 @@ def find_choices(context: Context) -> Choices:
     ]
     risks += [note for pin in pins for note in pin_risks(context, pin, members)]
     if request.scheme is not None:
-        choice, notes = _uniform(context, free, choice, request.scheme)
+        choice, notes = one_scheme(context, choice, request.scheme)
         risks.extend(notes)
     allowed = {unit: choice[unit] if scheme is None else (scheme,) for unit, scheme in pinned.items()}
     risks.extend(_torn_notes(context, [unit for unit in parts.units if unit not in allowed]))
