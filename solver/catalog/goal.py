@@ -40,7 +40,7 @@ class GuideRow(Profile):
     def advice(self) -> str:
         """The advice in a few words: `int4_wo_32 with awq or gptq`."""
         algorithms = " or ".join(self.algorithms)
-        with_algorithms = f"{' optionally' * self.optional} with {algorithms}" if algorithms else ""
+        with_algorithms = f"{', optionally' * self.optional} with {algorithms}" if algorithms else ""
         return f"{' or '.join(self.schemes)}{with_algorithms}"
 
 

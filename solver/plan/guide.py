@@ -20,19 +20,24 @@ _INSISTED = "kept as asked, --scheme "
 
 @dataclass(frozen=True)
 class GuidePlan:
-    """The plan of one line of the guide, and whether the stack loads it."""
+    """The plan of one line of the guide, and what keeps the stack from loading it, if anything does."""
 
     row: GuideRow
     scheme: str
     point: Point
     choices: Choices
     context: Context
-    loads: bool
+    obstacle: str | None
+
+    @property
+    def loads(self) -> bool:
+        """Whether the stack has native kernels for all of it."""
+        return self.obstacle is None
 
     @property
     def reason(self) -> str:
         """Why it is offered, and that it would not load if so."""
-        verdict = "" if self.loads else f", which {self.context.service.backend.title} would not load natively"
+        verdict = "" if self.loads else f", which would not load natively: {self.obstacle}"
         return f"{_said(self.row)}{verdict}"
 
     @property
@@ -61,8 +66,9 @@ def _plan(context: Context, choices: Choices, row: GuideRow, scheme: str, algori
     counts = tuple((part.count,) for part in problem.classes)
     vector = problem.vector(counts)
     point = Point(problem, counts, vector, Proof("optimal", "risk", vector[1], vector[1]))
+    obstacle = added[0].message.removeprefix(f"{_INSISTED}{scheme}: ") if added else None
     risks = tuple(_renamed(note) for note in found.risks)
-    return GuidePlan(row, scheme, point, replace(found, risks=risks), inner, loads=not added)
+    return GuidePlan(row, scheme, point, replace(found, risks=risks), inner, obstacle)
 
 
 def _algorithms(context: Context, row: GuideRow) -> list[tuple[str, ...]]:
@@ -93,7 +99,7 @@ def _notes(plan: GuidePlan, choices: Choices) -> Iterator[str]:
         yield f"{_said(row)}; left out, it takes {format_size(scope)} at least and does not fit the budget"
         return
     configured = set(row.algorithms) & set(context.template.algorithms)
-    if row.algorithms and not configured and not context.request.algorithms:
+    if row.algorithms and not row.optional and not configured and not context.request.algorithms:
         yield f"{_said(row)}; Quark 0.13 configures no such algorithm for {context.template.model_type}"
     native = _left_native(plan, choices)
     if native is not None:

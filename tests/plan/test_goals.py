@@ -55,14 +55,14 @@ class TestGuide:
         answer = solve("Qwen/Qwen3-8B", goal="accuracy", budget_bytes=12 * 10**9)
         item = next(item for item in guides(answer) if item.global_scheme == "amdfp4")
         assert item.id != answer.recommended
-        assert "would not load" in item.reason
+        assert "would not load natively: amdfp4 is unsupported" in item.reason
         assert item.footprint is not None
         assert item.footprint.total_bytes <= 12 * 10**9
         notes = [note for note in item.risks if note.severity == "high"]
         assert any("amdfp4 is unsupported" in note.message and "kernel-exists" in note.message for note in notes)
 
     def test_so_is_nvfp4_where_a_guide_of_the_users_names_it(self, tmp_path: Path, analyse: Analyse) -> None:
-        row = {"says": "me", "hardware": ["mi300x"], "schemes": ["nvfp4"]}
+        row = {"says": "a test", "hardware": ["mi300x"], "schemes": ["nvfp4"]}
         YAML().dump({"rows": [row], "source": "a test"}, tmp_path / "guide.yaml")
         request = PlanRequest(model="Qwen/Qwen3-8B", hardware="mi300x", goal="speed", budget_bytes=12 * 10**9)
         answer = api.solve(request, analyse("Qwen/Qwen3-8B"), catalog=Catalog(tmp_path))
