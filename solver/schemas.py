@@ -14,6 +14,7 @@ from solver.catalog.backend import Backend
 from solver.catalog.caches import CacheFields
 from solver.catalog.checkpoint_names import CheckpointNames
 from solver.catalog.fields import ConfigFields
+from solver.catalog.goal import Goal, Guide
 from solver.catalog.hardware import Hardware
 from solver.catalog.kv_scheme import KvScheme
 from solver.catalog.mtp import MtpRules
@@ -40,6 +41,8 @@ TYPES: dict[str, Any] = {
     "profiles/checkpoint_names": CheckpointNames,
     "profiles/caches": CacheFields,
     "profiles/config_fields": ConfigFields,
+    "profiles/goal": Goal,
+    "profiles/guide": Guide,
     "profiles/hardware": Hardware,
     "profiles/kv_scheme": KvScheme,
     "profiles/model": ZooModel,

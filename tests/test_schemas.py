@@ -15,6 +15,7 @@ SECTIONS = {
     "algorithms": "algorithm",
     "templates": "template",
     "hardware": "hardware",
+    "goals": "goal",
     "backends": "backend",
     "sensitivity": "sensitivity",
     "stored_formats": "stored_format",

@@ -11,6 +11,7 @@ from solver.catalog.base import Profile
 from solver.catalog.caches import CacheFields
 from solver.catalog.checkpoint_names import CheckpointNames
 from solver.catalog.fields import ConfigFields
+from solver.catalog.goal import Goal, Guide
 from solver.catalog.hardware import Hardware
 from solver.catalog.kv_scheme import KvScheme
 from solver.catalog.mtp import MtpRules
@@ -64,6 +65,7 @@ class Catalog:
         self.stored_formats = Section("stored format", StoredFormat, self._folders("stored_formats"))
         self.translations = Section("translation", Translation, self._folders("translations"), key="model_type")
         self.rules = Section("rule", RuleFact, self._folders("rules"))
+        self.goals = Section("goal", Goal, self._folders("goals"))
         self.models = Section("model", ZooModel, self._folders("models"))
 
     @property
@@ -96,6 +98,11 @@ class Catalog:
     def storage_of(self, stored: StoredFormat) -> tuple[StoredTensor, ...]:
         """Return the tensors that one weight becomes in a stored format."""
         return self.schemes.get(stored.storage_of).storage if stored.storage_of else stored.storage
+
+    @cached_property
+    def guide(self) -> Guide:
+        """What Quark's own guide advises; a user's `guide.yaml` replaces the bundled one."""
+        return self._single(Guide, "guide.yaml")
 
     @cached_property
     def mtp(self) -> MtpRules:

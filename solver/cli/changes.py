@@ -15,7 +15,7 @@ _FIELDS = {
     "kv": "kv",
     "algorithm": "algorithm",
     "scheme": "scheme",
-    "priority": "priority",
+    "goal": "goal",
     "calib-dataset": "calib_dataset",
     "evaluation-intent": "evaluation_intent",
 }
@@ -29,11 +29,10 @@ _NUMBERS = {
 }
 _VALUES = {
     "kv": ("none", "fp8"),
-    "priority": ("accuracy", "size", "speed"),
     "evaluation-intent": ("none", "smoke", "full"),
 }
 HELP = (
-    "Changes: budget=44GB, kv=none, algorithm=awq, context=32k, scheme=fp8, layer PATTERN=SCHEME, "
+    "Changes: budget=44GB, goal=size, kv=none, algorithm=awq, context=32k, scheme=fp8, layer PATTERN=SCHEME, "
     "pin ROLE=SCHEME, exclude PATTERN, or the number of another plan."
 )
 

@@ -11,6 +11,7 @@ from solver.errors import DeclinedError, PlannerError
 from solver.plan.confirm import draft
 from solver.plan.decisions import QUESTION, decision_table
 from solver.plan.document import Answer, QuantPlan
+from solver.plan.goals import DEFAULT_GOAL
 from solver.report.alternatives import print_answer
 from solver.report.console import answers, messages, read_line
 from solver.report.decisions import print_plan
@@ -40,8 +41,8 @@ def ask_for_hardware(catalog: Catalog) -> str:
     return _ask("Accelerator", _DEFAULT_HARDWARE, lambda said: catalog.hardware.get(said).name)
 
 
-def ask_for_the_rest(question: Question, *, ask_priority: bool) -> Question:
-    """Return the question with budget and priority, asked for where they were not typed."""
+def ask_for_the_rest(question: Question, catalog: Catalog, *, ask_goal: bool) -> Question:
+    """Return the question with budget and goal, asked for where they were not typed."""
 
     def budget(said: str) -> Question:
         if said == _ALL_MEMORY:
@@ -51,10 +52,10 @@ def ask_for_the_rest(question: Question, *, ask_priority: bool) -> Question:
 
     if question.budget is None:
         question = _ask("Budget of one device, 40GB or 40GiB", _ALL_MEMORY, budget)
-    if question.priority is None and ask_priority:
+    if question.goal is None and ask_goal:
         asked = question
-        label = "Priority: accuracy, size or speed"
-        question = _ask(label, "accuracy", lambda said: apply_change(asked, f"priority={said}"))
+        label = f"Goal: {', '.join(goal.name for goal in catalog.goals)}"
+        question = _ask(label, DEFAULT_GOAL, lambda said: replace(asked, goal=catalog.goals.get(said).name))
     return question
 
 

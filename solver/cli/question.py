@@ -33,7 +33,7 @@ class Question:
     scheme: str | None
     force: bool
     allow_emulated: bool
-    priority: str | None
+    goal: str | None
     calib_dataset: str
     num_calib_data: int
     seq_len: int
@@ -102,7 +102,7 @@ def to_request(question: Question, model: str) -> PlanRequest:
             "scheme": question.scheme,
             "force": question.force,
             "allow_emulated": question.allow_emulated,
-            "priority": question.priority or "accuracy",
+            "goal": question.goal,
             "calibration": Calibration(
                 dataset=question.calib_dataset,
                 num_calib_data=question.num_calib_data,

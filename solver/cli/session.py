@@ -62,7 +62,7 @@ class Session:
         model, ref = self._model()
         self.question = replace(self.question, hardware=self._hardware(catalog))
         if self._interactive:
-            self.question = ask_for_the_rest(self.question, ask_priority=self.choose is None)
+            self.question = ask_for_the_rest(self.question, catalog, ask_goal=self.choose is None)
         to_request(self.question, model)  # bad flags before the slow intake
         analysis = self._analysis(model, catalog)
 
@@ -88,9 +88,13 @@ class Session:
             )
         return ANALYSIS_NAME, f"./{ANALYSIS_NAME}"
 
-    def _hardware(self, catalog: Catalog) -> str:
+    def _hardware(self, catalog: Catalog) -> str | None:
+        """Return the machine that is named or found; None where the goal implies one."""
+        implied = self.question.goal is not None and catalog.goals.get(self.question.goal).implies.hardware
         if self.question.hardware is not None:
             return catalog.hardware.get(self.question.hardware).name
+        if implied and not Path(ENVIRONMENT_NAME).is_file():
+            return None
         if Path(ENVIRONMENT_NAME).is_file() or not self._interactive:
             return hardware_from_environment(Path(ENVIRONMENT_NAME), catalog).name
         return ask_for_hardware(catalog)

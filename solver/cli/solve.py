@@ -31,14 +31,6 @@ class Mtp(StrEnum):
     keep = "keep"
 
 
-class Priority(StrEnum):
-    """Which alternative is recommended."""
-
-    accuracy = "accuracy"
-    size = "size"
-    speed = "speed"
-
-
 class Intent(StrEnum):
     """How much Quark evaluates."""
 
@@ -99,7 +91,10 @@ def solve(
         bool,
         typer.Option("--allow-emulated", help="Allow schemes that the stack only emulates: no speed-up."),
     ] = False,
-    priority: Annotated[Priority | None, typer.Option(help="Which alternative to recommend.")] = None,
+    goal: Annotated[
+        str | None,
+        typer.Option(help="What matters most: accuracy, balanced, size, speed, cpu, gguf or experiment."),
+    ] = None,
     calib_dataset: Annotated[str, typer.Option(help="What Quark calibrates on.")] = "pileval",
     num_calib_data: Annotated[int, typer.Option(help="Calibration samples.", min=1)] = 128,
     seq_len: Annotated[int, typer.Option(help="Tokens of a calibration sample.", min=1)] = 512,
@@ -145,7 +140,7 @@ def solve(
         scheme=scheme,
         force=force,
         allow_emulated=allow_emulated,
-        priority=None if priority is None else priority.value,
+        goal=goal,
         calib_dataset=calib_dataset,
         num_calib_data=num_calib_data,
         seq_len=seq_len,

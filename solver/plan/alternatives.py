@@ -1,7 +1,7 @@
 """Three to seven plans from the front, each with a reason to exist."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from solver.optimize.front import Front, hull_corners
 from solver.optimize.problem import Point
@@ -13,16 +13,28 @@ FASTEST = "fastest"
 SIMPLEST = "simplest"
 BETWEEN = "in between"
 UNBOUND = "planner's own"
+GUIDE = "guide"
 
 FEWEST, MOST = 3, 7
 
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A point and the names under which it is offered."""
+    """A point and the names under which it is offered; `reasons` come after those of the names."""
 
     point: Point
     names: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """What tells plans apart."""
+        return self.point.risk, self.point.total_bytes, self.point.read_bytes
+
+    def also_guide(self, reason: str) -> "Pick":
+        """Return the same plan as one that Quark's guide names too."""
+        names = self.names if GUIDE in self.names else (*self.names, GUIDE)
+        return replace(self, names=names, reasons=(*self.reasons, reason))
 
 
 def knee(front: Front) -> Point:

@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 
 from solver.catalog import Catalog
+from solver.catalog.goal import Goal
 from solver.catalog.template import Template
 from solver.cost.memory_fraction import default_budget, default_fraction
 from solver.errors import BadInputError, MissingError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
 from solver.optimize.problem import Budget
+from solver.plan.goals import settle
 from solver.plan.request import PlanRequest
 from solver.risk.model import RiskModel
 from solver.rules.machine import machine_refusals, most_devices
@@ -32,6 +34,8 @@ class Context:
     service: Service
     budget: Budget
     risk: RiskModel
+    goal: Goal
+    implied_algorithms: tuple[str, ...] | None
     assumptions: tuple[str, ...]
 
 
@@ -128,9 +132,12 @@ def resolve(request: PlanRequest, analysis: ModelAnalysis, inventory: Inventory,
     """
     if request.expert_parallel and inventory.moe is None:
         raise BadInputError("the model has no experts to share out.", where="--expert-parallel", mend="Leave it out.")
-    hardware = catalog.hardware.get(request.hardware)
+    template = template_of(analysis, catalog)
+    settled = settle(request, template, catalog)
+    request = settled.request
+    hardware = catalog.hardware.get(settled.hardware)
     backend = catalog.backends.get(request.backend or hardware.default_backend)
-    assumptions = list(analysis.assumptions)
+    assumptions = [*analysis.assumptions, *settled.assumptions]
     context = _context_tokens(request, inventory, assumptions)
     if request.backend is None:
         assumptions.append(f"served by {backend.title} {backend.version}, the default of {hardware.title} (--backend)")
@@ -160,9 +167,11 @@ def resolve(request: PlanRequest, analysis: ModelAnalysis, inventory: Inventory,
         analysis,
         inventory,
         catalog,
-        template_of(analysis, catalog),
+        template,
         service,
         budget,
         risk,
+        settled.goal,
+        settled.algorithms,
         tuple(assumptions),
     )

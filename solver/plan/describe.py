@@ -126,7 +126,7 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
     return Alternative(
         id=number,
         name=", ".join(pick.names),
-        reason="; ".join(_REASONS[name] for name in pick.names),
+        reason="; ".join((*(_REASONS[name] for name in pick.names if name in _REASONS), *pick.reasons)),
         global_scheme=patterns.global_scheme,
         kv_cache_scheme=point.problem.settings.kv_cache_scheme,
         exclude_layers=patterns.exclude_layers,

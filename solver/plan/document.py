@@ -137,6 +137,13 @@ class ServicePart(Part):
     budget_scope: Literal["total", "weights"]
 
 
+class GoalPart(Part):
+    """What matters most."""
+
+    name: str
+    summary: str
+
+
 class Provenance(Part):
     """What produced a plan: the same of all these gives the same bytes."""
 
@@ -166,6 +173,7 @@ class Answer(Part):
     request: dict[str, Any]
     model: ModelPart
     service: ServicePart | None
+    goal: GoalPart
     alternatives: tuple[Alternative, ...]
     recommended: int
     front: FrontPart | None = Field(default=None, description="null in a draft")

@@ -6,7 +6,8 @@ from solver.catalog.hardware import Hardware
 from solver.errors import NoAnswerError
 from solver.intake.analysis import ModelAnalysis, Risk
 from solver.plan.context import template_of
-from solver.plan.document import Alternative, Answer, ModelPart
+from solver.plan.document import Alternative, Answer, GoalPart, ModelPart
+from solver.plan.goals import settle
 from solver.plan.planner import provenance
 from solver.plan.request import PlanRequest
 from solver.rules.settings import KV_FP8
@@ -50,8 +51,9 @@ def draft_answer(request: PlanRequest, analysis: ModelAnalysis, catalog: Catalog
         If the stack runs nothing natively on the hardware.
 
     """
-    hardware = catalog.hardware.get(request.hardware)
-    backend = catalog.backends.get(request.backend or hardware.default_backend)
+    settled = settle(request, template_of(analysis, catalog), catalog)
+    hardware = catalog.hardware.get(settled.hardware)
+    backend = catalog.backends.get(settled.request.backend or hardware.default_backend)
     native = [pattern for pattern, scheme in request.layers.items() if scheme == NATIVE]
     pins = {pattern: catalog.schemes.get(scheme).name for pattern, scheme in request.layers.items() if scheme != NATIVE}
     algorithms = [catalog.algorithms.get(name).name for name in request.algorithms or ()]
@@ -86,9 +88,10 @@ def draft_answer(request: PlanRequest, analysis: ModelAnalysis, catalog: Catalog
             template_builtin=template_of(analysis, catalog).builtin,
         ),
         service=None,
+        goal=GoalPart(name=settled.goal.name, summary=settled.goal.summary),
         alternatives=(alternative,),
         recommended=1,
-        assumptions=(),
+        assumptions=settled.assumptions,
         missing=analysis.missing,
         provenance=provenance(request, analysis, catalog),
     )

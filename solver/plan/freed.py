@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from solver.plan.alternatives import UNBOUND
+from solver.plan.alternatives import GUIDE, UNBOUND
 from solver.plan.document import Alternative
 from solver.plan.request import PlanRequest
 
@@ -33,7 +33,12 @@ def insistences(request: PlanRequest) -> tuple[str, ...]:
 
 def freed(request: PlanRequest, alternatives: tuple[Alternative, ...]) -> PlanRequest | None:
     """Return the request without its insistence, or None where no rule is set aside by it."""
-    kept = any(note.severity == "high" and "(rule " in note.message for item in alternatives for note in item.risks)
+    kept = any(
+        note.severity == "high" and "(rule " in note.message
+        for item in alternatives
+        if item.name != GUIDE
+        for note in item.risks
+    )
     return request.model_copy(update=_FREE) if kept and insistences(request) else None
 
 

@@ -1,5 +1,6 @@
 """The main job: from a request and an analysis to alternatives."""
 
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 from solver.catalog import Catalog
@@ -9,11 +10,14 @@ from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
 from solver.optimize.points import fastest, uniform_points
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Problem
-from solver.plan.alternatives import FASTEST, LOWEST_RISK, SMALLEST, pick
+from solver.plan.alternatives import Pick, pick
+from solver.plan.choices import Choices
 from solver.plan.context import Context, resolve
 from solver.plan.describe import describe
-from solver.plan.document import Alternative, Answer, FrontPart, ModelPart, Provenance, ServicePart
+from solver.plan.document import Alternative, Answer, FrontPart, GoalPart, ModelPart, Provenance, ServicePart
 from solver.plan.freed import better, freed
+from solver.plan.goals import recommend
+from solver.plan.guide import GuidePlan, guide_plans
 from solver.plan.infeasible import explained
 from solver.plan.problems import fits_unquantized, unquantized
 from solver.plan.requantize import stored_part
@@ -23,7 +27,16 @@ from solver.units import format_size
 from solver.version import __version__
 
 QUARK_VERSION = "0.13"
-_PREFERRED = {"accuracy": LOWEST_RISK, "size": SMALLEST, "speed": FASTEST}
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A plan to describe, with the choices it was made from, and whether the stack loads it."""
+
+    pick: Pick
+    choices: Choices
+    context: Context
+    loads: bool
 
 
 def provenance(request: PlanRequest, analysis: ModelAnalysis, catalog: Catalog) -> Provenance:
@@ -41,9 +54,17 @@ def provenance(request: PlanRequest, analysis: ModelAnalysis, catalog: Catalog) 
     )
 
 
-def _recommended(alternatives: tuple[Alternative, ...], priority: str) -> int:
-    wanted = _PREFERRED[priority]
-    return next((item.id for item in alternatives if wanted in item.name.split(", ")), alternatives[0].id)
+def _with_guide(picks: list[Pick], plans: list[GuidePlan], choices: Choices, context: Context) -> list[Offer]:
+    """Return the plans to offer; one of the guide that is offered already gets its name, another comes last."""
+    offers = [Offer(item, choices, context, loads=True) for item in picks]
+    for plan in plans:
+        own = Pick(plan.point, ())
+        same = next((index for index, offer in enumerate(offers) if offer.pick.key == own.key), None)
+        if same is None:
+            offers.append(Offer(own.also_guide(plan.reason), plan.choices, plan.context, loads=plan.loads))
+        else:
+            offers[same] = replace(offers[same], pick=offers[same].pick.also_guide(plan.reason))
+    return offers
 
 
 def _model_part(context: Context, native: Problem, ref: str) -> ModelPart:
@@ -130,12 +151,14 @@ def plan(
     choices, problems, front = found.choices, found.problems, found.front
     quickest = fastest(problems, context.budget, solver_settings(context))
     picks = pick(front, quickest, uniform_points(problems, context.budget))
-    alternatives = tuple(describe(number, item, choices, context) for number, item in enumerate(picks, start=1))
-    recommended = _recommended(alternatives, request.priority)
+    guided, said = guide_plans(context, choices)
+    offers = dict(enumerate(_with_guide(picks, guided, choices, context), start=1))
+    alternatives = tuple(describe(number, item.pick, item.choices, item.context) for number, item in offers.items())
+    recommended = recommend(context.goal, [(number, item.pick.names, item.loads) for number, item in offers.items()])
     alternatives += _unbound(request, alternatives, analysis, inventory, catalog)
     native = unquantized(context, choices)
     model = _model_part(context, native, analysis_ref)
-    assumptions = context.assumptions
+    assumptions = (*context.assumptions, *said)
     if fits_unquantized(context, native):
         size = format_size(native.fixed[0] + native.service_bytes)
         held = "unquantized model" if inventory.quantized is None else "checkpoint as it is stored"
@@ -145,6 +168,7 @@ def plan(
         request=request.document(),
         model=model,
         service=service_part(context),
+        goal=GoalPart(name=context.goal.name, summary=context.goal.summary),
         alternatives=alternatives,
         recommended=recommended,
         front=FrontPart(points=len(front), complete=front.complete),

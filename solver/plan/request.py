@@ -7,7 +7,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from solver.errors import BadInputError
 
 BudgetScope = Literal["total", "weights"]
-Priority = Literal["accuracy", "size", "speed"]
 EvaluationIntent = Literal["none", "smoke", "full"]
 CALIBRATION_DATASETS = (
     "pileval",
@@ -50,7 +49,7 @@ class PlanRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str
-    hardware: str
+    hardware: str | None = Field(default=None, description="none only where the goal implies one")
     budget_bytes: int | None = Field(default=None, gt=0)
     budget_scope: BudgetScope = "total"
     backend: str | None = None
@@ -69,7 +68,7 @@ class PlanRequest(BaseModel):
     scheme: str | None = Field(default=None, description="of all layers that may have it, insisted on")
     force: bool = Field(default=False, description="whether what only the stack refuses is kept as a risk")
     allow_emulated: bool = False
-    priority: Priority = "accuracy"
+    goal: str | None = Field(default=None, description="of `profiles/goals`; accuracy unless one is named")
     calibration: Calibration = Calibration()
     evaluation_intent: EvaluationIntent = "smoke"
     trust_remote_code: bool = False

@@ -62,7 +62,7 @@ def legal_rows(context: Context, choices: Choices) -> list[Settings]:
     kv = None if request.kv_cache_scheme in {None, "none"} else request.kv_cache_scheme
     refuse_kv_cache(context, kv)
     named = SettingsRequest(
-        algorithms=request.algorithms,
+        algorithms=context.implied_algorithms if request.algorithms is None else request.algorithms,
         kv_open=request.kv_cache_scheme is None,
         kv_cache_scheme=kv,
         forced=request.force,

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from solver.plan.alternatives import GUIDE
 from solver.plan.document import Alternative, Answer, Provenance
 from solver.units import format_count, format_size, format_size_both
 
@@ -106,6 +107,7 @@ def print_answer(answer: Answer, console: Console) -> None:
         scope = "weights of one device" if service.budget_scope == "weights" else "one device"
         budget = format_size_both(service.budget_bytes)
         console.print(f"{service.hardware_title}, budget {budget} for {scope}", markup=False)
+    console.print(Text(f"Goal {answer.goal.name}: {answer.goal.summary}."))
     if model.unquantized_total_bytes is not None:
         held = "Unquantized" if model.stored is None else "As it is stored"
         console.print(f"{held} it takes {format_size(model.unquantized_total_bytes)} there.")
@@ -113,6 +115,9 @@ def print_answer(answer: Answer, console: Console) -> None:
     if answer.front is not None:
         proven = "all that none beats" if answer.front.complete else "proven, not all that there are"
         console.print(f"Picked from {answer.front.points:,} plans, {proven} in bytes and predicted loss.")
+    for option in answer.alternatives:
+        if GUIDE in option.name.split(", "):
+            console.print(Text.assemble(("guide", "bold"), f"  plan {option.id}: {option.reason}"))
     for item in answer.missing:
         console.print(Text.assemble(("missing", "yellow"), f"  {item}"))
     for item in answer.assumptions:

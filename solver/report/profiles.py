@@ -77,6 +77,16 @@ def _rules(catalog: Catalog) -> list[Row]:
     return [(item.name, item.family, item.yields_to, item.sentence) for item in catalog.rules]
 
 
+def _goals(catalog: Catalog) -> list[Row]:
+    return [
+        (item.name, item.summary, " or ".join(item.recommend), _advice(catalog, item.name)) for item in catalog.goals
+    ]
+
+
+def _advice(catalog: Catalog, goal: str) -> str:
+    return "; ".join(row.advice for row in catalog.guide.rows if goal in row.goals) or "-"
+
+
 def _models(catalog: Catalog) -> list[Row]:
     return [
         (
@@ -92,6 +102,7 @@ _SECTIONS: dict[str, tuple[Row, Callable[[Catalog], list[Row]]]] = {
     "schemes": (("scheme", "weight bits", "input bits", "what it is"), _schemes),
     "algorithms": (("algorithm", "chosen unasked", "made for"), _algorithms),
     "templates": (("model type", "native by default", "algorithms configured"), _templates),
+    "goals": (("goal", "what it is", "recommends", "Quark's guide says"), _goals),
     "hardware": (("name", "accelerator", "memory", "bandwidth"), _hardware),
     "backends": (("name", "stack", "version", "what it loads"), _backends),
     "stored_formats": (("format", "file to file", "layers", "what it is"), _stored_formats),

@@ -23,6 +23,7 @@ SECTIONS = (
     "stored_formats",
     "translations",
     "rules",
+    "goals",
     "models",
 )
 FOLDERS = {"sensitivities": "sensitivity"}
@@ -33,6 +34,7 @@ SINGLES = {
     "mtp.yaml",
     "caches.yaml",
     "stored_tensors.yaml",
+    "guide.yaml",
 }
 
 

@@ -39,8 +39,8 @@ class TestDrafting:
         assert "a draft. Next: solve confirm" in done.said
 
     def test_the_recommended_alternative_is_drafted(self, analysed: Path, run: Run) -> None:
-        for priority, name in (("accuracy", "lowest risk"), ("size", "smallest"), ("speed", "fastest")):
-            assert run(*ON, "--priority", priority).code == 0
+        for goal, name in (("accuracy", "lowest risk"), ("size", "smallest"), ("speed", "fastest")):
+            assert run(*ON, "--goal", goal).code == 0
             plan = read_plan(analysed / PLAN)
             chosen = next(item for item in plan.alternatives if item.id == plan.chosen)
             assert name in chosen.name.split(", ")

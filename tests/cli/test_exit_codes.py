@@ -100,7 +100,7 @@ class TestBadFlags:
             (("--bogus",), ("--bogus",)),
             (("--kv", "fp9"), ("--kv", "fp9", "none", "fp8")),
             (("--budget-scope", "all"), ("--budget-scope", "total", "weights")),
-            (("--priority", "cost"), ("--priority", "accuracy", "size", "speed")),
+            (("--goal", "cost"), ("unknown goal 'cost'", "solve profiles list goals")),
             (("--evaluation-intent", "much"), ("--evaluation-intent", "smoke")),
             (("--concurrency", "0"), ("--concurrency",)),
             (("--concurrency", "two"), ("--concurrency", "integer")),

@@ -98,7 +98,7 @@ class TestLayers:
 
 class TestAlgorithm:
     def plan(self, flag: str, folder: Path, run: Run) -> QuantPlan:
-        done = run(LLAMA, "--hardware", "mi300x", "--budget", "4GB", "--priority", "size", "--algorithm", flag)
+        done = run(LLAMA, "--hardware", "mi300x", "--budget", "4GB", "--goal", "size", "--algorithm", flag)
         assert done.code == 0, done.err
         return read_plan(folder / PLAN)
 
@@ -175,7 +175,7 @@ class TestService:
         assert plan.service.backend == "vllm"
 
     def test_what_the_stack_emulates_is_used_only_when_allowed(self, planned: Planned) -> None:
-        flags = ("--priority", "size")
+        flags = ("--goal", "size")
         native, emulated = planned(*flags), planned(*flags, "--allow-emulated")
         assert not native.request["allow_emulated"]
         assert emulated.request["allow_emulated"]
@@ -199,7 +199,7 @@ class TestRecords:
     def test_the_request_is_in_the_plan_as_it_was_understood(self, planned: Planned) -> None:
         plan = planned(
             *("--budget", "3GB", "--context", "2k", "--concurrency", "2", "--tp", "2", "--seed", "7"),
-            *("--time-limit", "12.5", "--priority", "size", "--exclude", "*layers.1.*", "--layer", "*q_proj=fp8"),
+            *("--time-limit", "12.5", "--goal", "size", "--exclude", "*layers.1.*", "--layer", "*q_proj=fp8"),
         )
         expected = {
             "model": "model_analysis.json",
@@ -210,7 +210,7 @@ class TestRecords:
             "tensor_parallel": 2,
             "seed": 7,
             "time_limit": 12.5,
-            "priority": "size",
+            "goal": "size",
             "exclude": ["*layers.1.*"],
             "layers": {"*q_proj": "fp8"},
         }

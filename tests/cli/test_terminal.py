@@ -13,7 +13,7 @@ from tests.cli.conftest import PLAN, SOLVE, environment
 from tests.cli.terminal import Terminal
 
 ON = ("--hardware", "mi300x")
-SETTLED = (*ON, "--budget", "3GB", "--priority", "accuracy")
+SETTLED = (*ON, "--budget", "3GB", "--goal", "accuracy")
 CONFIRM = "Confirm this plan? Any changes?"
 ASKED = f"{CONFIRM} [yes/no/change]:"
 
@@ -41,7 +41,7 @@ class TestAsking:
             screen.say("")
             assert "Budget of one device, 40GB or 40GiB [all it has]:" in screen.until("]:")
             screen.say("")
-            assert "Priority: accuracy, size or speed [accuracy]:" in screen.until("]:")
+            assert "Goal: accuracy, balanced, cpu, experiment, gguf, size, speed [accuracy]:" in screen.until("]:")
             screen.say("")
             assert "lowest risk" in screen.until("Plan [1]:")
             screen.say("")
@@ -52,11 +52,11 @@ class TestAsking:
         assert not plan.requires_confirmation
         assert plan.request["hardware"] == "mi300x"
         assert plan.request["budget_bytes"] is None
-        assert plan.request["priority"] == "accuracy"
+        assert plan.request["goal"] == "accuracy"
 
     def test_the_answers_count(self, terminal: Open, analysed: Path) -> None:
         with terminal() as screen:
-            for question, answer in (("Accelerator", "mi325x"), ("Budget", "2GiB"), ("Priority", "size")):
+            for question, answer in (("Accelerator", "mi325x"), ("Budget", "2GiB"), ("Goal", "size")):
                 screen.until(question)
                 screen.say(answer)
             screen.until("Plan [")
@@ -74,7 +74,7 @@ class TestAsking:
             shown = screen.until(ASKED)
             screen.say("no")
             assert screen.end() == 1
-        assert not re.search(r"Accelerator|Budget of|Priority:|Plan \[", shown)
+        assert not re.search(r"Accelerator|Budget of|Goal:|Plan \[", shown)
 
     def test_yes_asks_nothing_at_all(self, terminal: Open, analysed: Path) -> None:
         with terminal(*ON, "--yes") as screen:
@@ -87,7 +87,7 @@ class TestAsking:
         answer = analysed / "answer.json"
         with terminal(*ON, "--json", stdout=answer) as screen:
             assert screen.end() == 0
-            assert not re.search(r"Accelerator|Budget of|Priority:|Plan \[|Confirm", screen.text)
+            assert not re.search(r"Accelerator|Budget of|Goal:|Plan \[|Confirm", screen.text)
         assert json.loads(answer.read_text(encoding="utf-8"))["recommended"] == 1
         assert not (analysed / PLAN).exists()
 
@@ -96,14 +96,14 @@ class TestAsking:
         [
             ("Accelerator", "mi300z", "unknown hardware", "mi300x"),
             ("Budget", "12", "no unit", "12GB"),
-            ("Priority", "cost", "accuracy, size, speed", "size"),
+            ("Goal", "cost", "unknown goal", "size"),
         ],
     )
     def test_an_answer_that_cannot_be_used_is_asked_for_again(
         self, question: str, wrong: str, complaint: str, right: str, terminal: Open
     ) -> None:
         with terminal() as screen:
-            for name in ("Accelerator", "Budget", "Priority"):
+            for name in ("Accelerator", "Budget", "Goal"):
                 screen.until(name)
                 screen.until("]:")
                 if name == question:
@@ -285,7 +285,7 @@ class TestAppearance:
     COLOUR = re.compile(r"\x1b\[(?:[0-9;]*;)?(?:3[0-7]|38|9[0-7])(?:;[0-9;]*)?m")
 
     def shown(self, terminal: Open, **changes: str) -> str:
-        with terminal(*ON, "--budget", "1.8GB", "--priority", "size", "--choose", "1", **changes) as screen:
+        with terminal(*ON, "--budget", "1.8GB", "--goal", "size", "--choose", "1", **changes) as screen:
             screen.until(ASKED)
             screen.say("no")
             screen.end()
@@ -304,7 +304,7 @@ class TestAppearance:
     def test_answers_in_a_file_hold_no_questions_and_no_colours(self, terminal: Open, analysed: Path) -> None:
         kept = analysed / "answers.txt"
         with terminal(*ON, stdout=kept) as screen:
-            for question in ("Budget", "Priority", "Plan ["):
+            for question in ("Budget", "Goal", "Plan ["):
                 screen.until(question)
                 screen.say("")
             screen.until(CONFIRM)
@@ -313,5 +313,5 @@ class TestAppearance:
         text = kept.read_text(encoding="utf-8")
         assert text.startswith("Qwen/Qwen3-0.6B"), repr(text[:40])
         assert "evaluation_intent" in text
-        assert not re.search("\x1b|Budget of|Priority:|Confirm", text)
+        assert not re.search("\x1b|Budget of|Goal:|Confirm", text)
         assert [line for line in text.splitlines() if len(line.rstrip()) > 80] == []

@@ -137,10 +137,11 @@ class TestRequiredModels:
 
 class TestRecommendation:
     @pytest.mark.parametrize(
-        ("priority", "name"), [("accuracy", "lowest risk"), ("size", "smallest"), ("speed", "fastest")]
+        ("goal", "name"),
+        [("accuracy", "lowest risk"), ("balanced", "balanced"), ("size", "smallest"), ("speed", "fastest")],
     )
-    def test_follows_the_priority(self, priority: str, name: str, solve: Solve) -> None:
-        answer = solve("Qwen/Qwen3-8B", budget_bytes=12 * 10**9, priority=priority)
+    def test_follows_the_goal(self, goal: str, name: str, solve: Solve) -> None:
+        answer = solve("Qwen/Qwen3-8B", budget_bytes=12 * 10**9, goal=goal)
         chosen = next(item for item in answer.alternatives if item.id == answer.recommended)
         assert name in chosen.name.split(", ")
 
