@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import cache, cached_property
 
 from solver.catalog import NATIVE, Catalog
-from solver.catalog.roles import Role
 from solver.catalog.scheme import Scheme
 from solver.cost.footprint import footprint
 from solver.cost.weights import dequantized_bytes, held_bytes, kv_scale_bytes, mtp_bytes, other_bytes, read_share
@@ -22,6 +21,15 @@ from solver.rules.settings import Settings
 from solver.rules.units import Member, Partition, Unit, matched_by, tie
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What one block's layers of a family take on a device: held, read by a decoding step, dequantized if emulated."""
+
+    size_bytes: int
+    read_bytes: Fraction
+    dequantized_bytes: int
+
+
 @dataclass(frozen=True)
 class Costs:
     """Prices layers under schemes; pure, so that equal layers cost the same everywhere."""
@@ -31,51 +39,42 @@ class Costs:
     service: Service
     risk: RiskModel
 
-    def _vector(self, member: Member, scheme: Scheme | None, settings: Settings) -> tuple[int, float, Fraction]:
-        role = self.catalog.roles.named(member.family.role)
-        support = None if scheme is None else support_of(self.service, scheme, role, self.risk.model_type)
-        size = held_bytes(member.family, scheme, role, self.service, self.inventory, self.risk.model_type)
-        # A tied head takes no bytes of its own, but a decoding step reads the embedding in its place.
-        read = (size or self._dequantized(member.family, role)) * read_share(role, self.service, self.inventory)
-        loss = 0.0
-        if scheme is not None:
-            if support is not None and support.support == "emulated":
-                # Emulation moves a native copy besides the packed weight, written and read in each step.
-                read += 2 * self._dequantized(member.family, role) * read_share(role, self.service, self.inventory)
-            noise = self.risk.noise(scheme, member.family.role, settings.algorithms)
-            loss = self.risk.sensitivity(member.family, member.block) * noise
-        return size, loss * member.layers, read
+    @cached_property
+    def _held(self) -> Callable[[LayerFamily, str], _Held]:
+        """Gives what layers take under a scheme, by its name; a model has few pairs of these, and many layers."""
 
-    def _dequantized(self, family: LayerFamily, role: Role) -> int:
-        """Return the bytes on one device of one block's layers in the type that the model is served in."""
-        one = dequantized_bytes(family, role, self.service, self.inventory)
-        return one * self.service.layers_per_device(family, role)
+        @cache
+        def held(family: LayerFamily, name: str) -> _Held:
+            service, model_type = self.service, self.risk.model_type
+            role = self.catalog.roles.named(family.role)
+            scheme = None if name == NATIVE else self.catalog.schemes.get(name)
+            support = None if scheme is None else support_of(service, scheme, role, model_type)
+            size = held_bytes(family, scheme, role, service, self.inventory, model_type)
+            plain = dequantized_bytes(family, role, service, self.inventory) * service.layers_per_device(family, role)
+            buffer = plain if support is not None and support.support == "emulated" else 0
+            # A tied head takes no bytes of its own, but a decoding step reads the embedding in its place. Emulation
+            # moves a native copy besides the packed weight, written and read in each step.
+            share = read_share(role, service, self.inventory)
+            return _Held(size, ((size or plain) + 2 * buffer) * share, buffer)
+
+        return held
+
+    def _loss(self, member: Member, scheme: Scheme, settings: Settings) -> float:
+        noise = self.risk.noise(scheme, member.family.role, settings.algorithms)
+        return self.risk.sensitivity(member.family, member.block) * noise * member.layers
 
     def dequantized_bytes(self, unit: Unit, name: str) -> int:
         """Return what emulating a scheme takes besides: the unit as one module in the served type; 0 if native."""
-        return sum(self._emulated(member.family, name) for member in unit.members)
-
-    @cached_property
-    def _emulated(self) -> Callable[[LayerFamily, str], int]:
-        """Gives what emulating a scheme on one block's layers takes besides; a model has few pairs of these."""
-
-        @cache
-        def size(family: LayerFamily, name: str) -> int:
-            role = self.catalog.roles.named(family.role)
-            scheme = None if name == NATIVE else self.catalog.schemes.get(name)
-            support = None if scheme is None else support_of(self.service, scheme, role, self.risk.model_type)
-            emulated = support is not None and support.support == "emulated"
-            return self._dequantized(family, role) if emulated else 0
-
-        return size
+        return sum(self._held(member.family, name).dequantized_bytes for member in unit.members)
 
     def of(self, members: Sequence[Member], scheme: Scheme | None, settings: Settings) -> Vector:
         """Return bytes, risk steps and bytes read of layers that share a scheme (None is native)."""
-        vectors = [self._vector(member, scheme, settings) for member in members]
+        held = [self._held(member.family, NATIVE if scheme is None else scheme.name) for member in members]
+        loss = 0.0 if scheme is None else sum(self._loss(member, scheme, settings) for member in members)
         return (
-            sum(vector[0] for vector in vectors),
-            round(RISK_STEPS_PER_NAT * sum(vector[1] for vector in vectors)),
-            round(sum((vector[2] for vector in vectors), Fraction(0))),
+            sum(item.size_bytes for item in held),
+            round(RISK_STEPS_PER_NAT * loss),
+            round(sum((item.read_bytes for item in held), Fraction(0))),
         )
 
 

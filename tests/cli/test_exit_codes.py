@@ -45,6 +45,17 @@ class TestInfeasible:
         done = run(*ON, "--budget", "100MB")
         refused(done, 1, "no plan fits 100.00 MB", "the smallest takes", "clash budget-holds", "what helps")
 
+    def test_fits_a_plain_terminal(self, analysed: Path, run: Run) -> None:
+        lines = run(*ON, "--budget", "100MB").err.splitlines()
+        assert max(map(len, lines)) <= 80
+        assert [line.split()[0] for line in lines if line[:1].isalpha()][:1] == ["error:"]
+
+    def test_names_what_clashes_and_what_helps_in_the_document(self, analysed: Path, run: Run) -> None:
+        error = run(*ON, "--budget", "1700MB", "--kv", "none", "--json").document["error"]
+        assert {rule["id"] for rule in error["rules"]} <= {"budget-holds", "--kv none"}
+        best = error["repairs"][0]
+        assert run(*ON, "--budget", "1700MB", "--kv", "none", best["flag"], str(best["value"])).code == 0
+
     def test_the_budget_it_asks_for_is_enough(self, analysed: Path, run: Run) -> None:
         said = run(*ON, "--budget", "100MB").said
         wanted = re.search(r"--budget (\S+)", said)
