@@ -130,7 +130,7 @@ def resolve(request: PlanRequest, analysis: ModelAnalysis, inventory: Inventory,
         raise BadInputError("the model has no experts to share out.", where="--expert-parallel", mend="Leave it out.")
     hardware = catalog.hardware.get(request.hardware)
     backend = catalog.backends.get(request.backend or hardware.default_backend)
-    assumptions = list(analysis.assumptions)
+    assumptions = [*request.notes, *analysis.assumptions]
     context = _context_tokens(request, inventory, assumptions)
     if request.backend is None:
         assumptions.append(f"served by {backend.title} {backend.version}, the default of {hardware.title} (--backend)")

@@ -88,7 +88,7 @@ def draft_answer(request: PlanRequest, analysis: ModelAnalysis, catalog: Catalog
         service=None,
         alternatives=(alternative,),
         recommended=1,
-        assumptions=(),
+        assumptions=request.notes,
         missing=analysis.missing,
         provenance=provenance(request, analysis, catalog),
     )
