@@ -10,7 +10,7 @@ from solver.cli.solve import Kv, Mtp
 
 def footprint(
     model: Annotated[str, typer.Argument(help="A config.json, a checkpoint's folder, a bundled model or a hub id.")],
-    hardware: Annotated[str, typer.Option(help="Accelerator.")],
+    hardware: Annotated[str | None, typer.Option(help="Accelerator; by default that of ./env_context.json.")] = None,
     budget: Annotated[
         str | None, typer.Option(help="Bytes of one device, 40GB or 40GiB; by default what the stack may use.")
     ] = None,
@@ -36,6 +36,7 @@ def footprint(
     """Print what a model takes in service: unquantized, and under each scheme; and what fits at most."""
     from solver import api
     from solver.catalog import Catalog
+    from solver.cli.machine import settle_hardware, tell
     from solver.cli.question import parse_tokens
     from solver.plan.files import to_json
     from solver.plan.request import PlanRequest
@@ -43,9 +44,13 @@ def footprint(
     from solver.report.footprints import print_footprints
     from solver.units import parse_size
 
+    catalog = Catalog(profiles)
+    settled = settle_hardware(hardware, catalog)
+    notes = settled.notes(settled.hardware, tp * pp, catalog)
     request = PlanRequest(
         model=model,
-        hardware=hardware,
+        hardware=settled.hardware,
+        notes=notes,
         budget_bytes=None if budget is None else parse_size(budget),
         backend=backend,
         context=None if context is None else parse_tokens(context),
@@ -57,7 +62,8 @@ def footprint(
         allow_emulated=allow_emulated,
         trust_remote_code=trust_remote_code,
     )
-    catalog = Catalog(profiles)
+    if not as_json:
+        tell(notes)
     with messages().status(f"analysing {model}"):
         analysis = api.analyze(
             model, catalog=catalog, revision=revision, trust_remote_code=trust_remote_code, cache=not no_cache
@@ -69,5 +75,8 @@ def footprint(
     print_footprints(report, answers())
     asked = budget or "40GB"
     answers().print(
-        f"Next: solve --model {model} --hardware {hardware} --budget {asked}", soft_wrap=True, markup=False, style="dim"
+        f"Next: solve --model {model} --hardware {settled.hardware} --budget {asked}",
+        soft_wrap=True,
+        markup=False,
+        style="dim",
     )

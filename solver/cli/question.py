@@ -67,8 +67,8 @@ def parse_tokens(text: str) -> int:
     return int(digits) * scale
 
 
-def to_request(question: Question, model: str) -> PlanRequest:
-    """Return the request of a question whose hardware is settled.
+def to_request(question: Question, model: str, notes: tuple[str, ...] = ()) -> PlanRequest:
+    """Return the request of a question whose hardware is settled, with notes for its assumptions.
 
     Raises
     ------
@@ -110,6 +110,7 @@ def to_request(question: Question, model: str) -> PlanRequest:
             ),
             "evaluation_intent": question.evaluation_intent,
             "trust_remote_code": question.trust_remote_code,
+            "notes": notes,
             "seed": question.seed,
             "time_limit": question.time_limit,
         }

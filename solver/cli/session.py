@@ -8,10 +8,11 @@ import typer
 from solver import api
 from solver.catalog import Catalog
 from solver.cli.dialog import ask_for_hardware, ask_for_the_rest, converse
+from solver.cli.machine import Settled, settle_hardware, tell
 from solver.cli.question import Question, to_request
 from solver.errors import BadInputError, MissingError, PlannerError
 from solver.intake.analysis import ModelAnalysis
-from solver.intake.environment import ENVIRONMENT_NAME, hardware_from_environment
+from solver.intake.environment import ENVIRONMENT_NAME
 from solver.intake.read import ANALYSIS_NAME, is_analysis
 from solver.plan.confirm import confirm, draft
 from solver.plan.decisions import decision_table
@@ -60,15 +61,24 @@ class Session:
         if not self._interactive and not self.yes:
             self._refuse_to_replace_a_confirmed_plan()
         model, ref = self._model()
-        self.question = replace(self.question, hardware=self._hardware(catalog))
+        settled = self._hardware(catalog)
+        if self._implied(catalog) is None:
+            self.question = replace(self.question, hardware=settled.hardware)
         if self._interactive:
             self.question = ask_for_the_rest(self.question, catalog, ask_goal=self.choose is None)
         to_request(self.question, model)  # bad flags before the slow intake
         analysis = self._analysis(model, catalog)
 
+        told: set[str] = set()
+
         def plan(question: Question) -> Answer:
+            hardware = question.hardware or settled.hardware
+            notes = settled.notes(hardware, question.tensor_parallel, catalog)
+            if not self.as_json:
+                tell(tuple(note for note in notes if note not in told))
+                told.update(notes)
             with messages().status("solving"):
-                return api.solve(to_request(question, model), analysis, catalog=catalog, analysis_ref=ref)
+                return api.solve(to_request(question, model, notes), analysis, catalog=catalog, analysis_ref=ref)
 
         answer = plan(self.question)
         if not self._interactive:
@@ -88,16 +98,18 @@ class Session:
             )
         return ANALYSIS_NAME, f"./{ANALYSIS_NAME}"
 
-    def _hardware(self, catalog: Catalog) -> str | None:
-        """Return the machine that is named or found; None where the goal implies one."""
-        implied = self.question.goal is not None and catalog.goals.get(self.question.goal).implies.hardware
-        if self.question.hardware is not None:
-            return catalog.hardware.get(self.question.hardware).name
-        if implied and not Path(ENVIRONMENT_NAME).is_file():
-            return None
-        if Path(ENVIRONMENT_NAME).is_file() or not self._interactive:
-            return hardware_from_environment(Path(ENVIRONMENT_NAME), catalog).name
-        return ask_for_hardware(catalog)
+    def _implied(self, catalog: Catalog) -> str | None:
+        """Return the machine that the goal implies where none is named."""
+        goal = self.question.goal
+        named = goal is None or self.question.hardware is not None
+        return None if named else catalog.goals.get(str(goal)).implies.hardware
+
+    def _hardware(self, catalog: Catalog) -> Settled:
+        """Return the machine that is named, that the goal implies, or that is found."""
+        named = self.question.hardware or self._implied(catalog)
+        if named is None and self._interactive and not Path(ENVIRONMENT_NAME).is_file():
+            named = ask_for_hardware(catalog)
+        return settle_hardware(named, catalog)
 
     def _analysis(self, model: str, catalog: Catalog) -> ModelAnalysis:
         with messages().status(f"analysing {model}"):

@@ -137,7 +137,7 @@ def resolve(request: PlanRequest, analysis: ModelAnalysis, inventory: Inventory,
     request = settled.request
     hardware = catalog.hardware.get(settled.hardware)
     backend = catalog.backends.get(request.backend or hardware.default_backend)
-    assumptions = [*analysis.assumptions, *settled.assumptions]
+    assumptions = [*request.notes, *analysis.assumptions, *settled.assumptions]
     context = _context_tokens(request, inventory, assumptions)
     if request.backend is None:
         assumptions.append(f"served by {backend.title} {backend.version}, the default of {hardware.title} (--backend)")

@@ -91,7 +91,7 @@ def draft_answer(request: PlanRequest, analysis: ModelAnalysis, catalog: Catalog
         goal=GoalPart(name=settled.goal.name, summary=settled.goal.summary),
         alternatives=(alternative,),
         recommended=1,
-        assumptions=settled.assumptions,
+        assumptions=(*request.notes, *settled.assumptions),
         missing=analysis.missing,
         provenance=provenance(request, analysis, catalog),
     )

@@ -72,6 +72,7 @@ class PlanRequest(BaseModel):
     calibration: Calibration = Calibration()
     evaluation_intent: EvaluationIntent = "smoke"
     trust_remote_code: bool = False
+    notes: tuple[str, ...] = Field(default=(), description="what is recorded first among the assumptions")
     seed: int = 0
     time_limit: float = Field(default=30.0, gt=0, description="deterministic seconds for each solve")
 
