@@ -1,6 +1,7 @@
 """Builds a model on torch's meta device: all its modules and shapes, none of its weights.
 
-torch and transformers are imported here, in `loading`, `layers` and `parameters` only, and not before they are needed.
+torch and transformers are imported here, in `loading`, `layers`, `parameters` and `built_parts` only, and not
+before they are needed.
 """
 
 import json

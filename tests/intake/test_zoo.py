@@ -29,7 +29,7 @@ UNEXPLAINED = {
     "meta-llama/Llama-3.1-405B-Instruct-FP8": "this copy lists only some of the layers that are not quantized",
     "meta-llama/Llama-4-Maverick-17B-128E-Instruct-trimmed": TRIMMED,
     "meta-llama/Llama-4-Scout-17B-16E-Instruct-trimmed": TRIMMED,
-    "microsoft/Phi-3-vision-128k-instruct": "rounded to the thousand",
+    "microsoft/Phi-3-vision-128k-instruct": "the published count ends in three zeros, and is the same to the thousand",
     "microsoft/phi-1": "the vocabulary of this copy is smaller than the original's",
     "moonshotai/Kimi-K2-Instruct": "the count holds the router biases and 3,416 elements more, but not the scales",
     "nvidia/DeepSeek-V4-Flash-NVFP4": NO_RULE,
