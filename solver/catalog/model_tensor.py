@@ -3,11 +3,11 @@
 from math import prod
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from solver.catalog.base import Profile
 
-Axis = Literal["hidden", "2*hidden", "vocab"]
+Axis = Literal["hidden", "2*hidden", "vocab"] | PositiveInt
 
 
 class ModelTensor(Profile):
@@ -18,5 +18,9 @@ class ModelTensor(Profile):
 
     def elements(self, hidden_size: int, vocab_size: int) -> int:
         """Return its elements in a model of these sizes."""
-        sizes = {"hidden": hidden_size, "2*hidden": 2 * hidden_size, "vocab": vocab_size}
-        return prod(sizes[axis] for axis in self.shape)
+        return prod(self.sizes(hidden_size, vocab_size))
+
+    def sizes(self, hidden_size: int, vocab_size: int) -> tuple[int, ...]:
+        """Return its shape in a model of these sizes."""
+        named = {"hidden": hidden_size, "2*hidden": 2 * hidden_size, "vocab": vocab_size}
+        return tuple(axis if isinstance(axis, int) else named[axis] for axis in self.shape)

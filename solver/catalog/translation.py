@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from solver.catalog.base import Profile
+from solver.catalog.built_part import BuiltPart
 from solver.catalog.model_tensor import ModelTensor
 
 Derived = Annotated[str, StringConstraints(pattern=r"^(\d+\*)?[a-z_]+(/[a-z_]+)?$")]
@@ -45,7 +46,10 @@ class Translation(Profile):
     prefix: str = Field(default="", description="what the real model's paths begin with, before those of the type read")
     buffers: bool = Field(default=True, description="whether the real checkpoint has the buffers of the type read")
     uncounted: tuple[UncountedTensor, ...] = ()
-    missing: tuple[str, ...] = Field(default=(), description="parts that the type read instead does not have")
+    parts: tuple[BuiltPart, ...] = Field(default=(), description="parts that are built beside the type read instead")
+    missing: tuple[str, ...] = Field(
+        default=(), description="parts that are not built, or not where the file does not fit all of `parts`"
+    )
     evidence: str = Field(description="how the result compares with published counts")
     source: str
 
@@ -55,6 +59,10 @@ class Translation(Profile):
         if self.reads_as == self.model_type:
             return f"read with changed fields, since transformers refuses those of the file: {self.evidence}"
         return f"read as {self.reads_as}, since transformers has no {self.model_type}: {self.evidence}"
+
+    def parts_of(self, config: Mapping[str, Any]) -> tuple[BuiltPart, ...]:
+        """Return the parts to build for a file: all of them or, where one does not fit, none."""
+        return self.parts if all(part.fits(config) for part in self.parts) else ()
 
     def fits(self, config: Mapping[str, Any]) -> bool:
         """Return whether this translation is meant for a configuration."""

@@ -5,6 +5,7 @@ from typing import Any
 from solver.catalog import Catalog
 from solver.errors import BadInputError, NoDecoderError
 from solver.intake.analysis import AnalyzedModel, ModelAnalysis, QuantizationTargets
+from solver.intake.built_parts import with_parts
 from solver.intake.caches import block_config, cache_groups
 from solver.intake.checkpoint import checkpoint_of, checkpoint_risks, weight_type, with_checkpoint, with_gguf_config
 from solver.intake.headers_only import analyze_headers
@@ -21,7 +22,7 @@ from solver.intake.source import ModelSource
 from solver.intake.stored import StoredQuantization, stored_quantization
 from solver.intake.stored_risk import unsized
 from solver.intake.stored_sizes import Storage, StoredSize, saved_buffers
-from solver.intake.translate import real_names, uncounted_groups
+from solver.intake.translate import real_names, real_path, uncounted_groups
 
 ASSUMED_DTYPE = "bfloat16"
 
@@ -98,13 +99,13 @@ def _inventory(
         caches=caches,
         moe=_moe(layers, meta, catalog),
         buffer_bytes=buffers.size_bytes,
-        convolutions=find_convolutions(meta.modules),
+        convolutions=tuple(real_path(path, translation) for path in find_convolutions(meta.modules)),
         mtp=mtp.record(extra.size_bytes if storage.known else None) if mtp is not None else None,
         parts=part_shares(layers, others, storage),
         differences=config_differences(everything, others, storage, buffers, mtp, catalog.stored_tensors),
         quantized=quantized,
     )
-    return inventory, [*missing, *(translation.missing if translation is not None else ()), *unsized(quantized)]
+    return inventory, [*missing, *reading.missing, *unsized(quantized)]
 
 
 def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: bool = False) -> ModelAnalysis:
@@ -127,7 +128,7 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
     try:
         reading = read_configuration(source, catalog, trust_remote_code=trust_remote_code)
         dtype, notes = weight_type(stated_dtype(reading.source), ASSUMED_DTYPE, plain)
-        meta = build_on_meta(reading.source, dtype, trust_remote_code=trust_remote_code)
+        meta = with_parts(build_on_meta(reading.source, dtype, trust_remote_code=trust_remote_code), reading, dtype)
     except NoDecoderError:
         raise
     except BadInputError as error:

@@ -1,6 +1,7 @@
 """Builds a model on torch's meta device: all its modules and shapes, none of its weights.
 
-torch and transformers are imported here, in `loading`, `layers` and `parameters` only, and not before they are needed.
+torch and transformers are imported here, in `loading`, `layers`, `parameters` and `built_parts` only, and not
+before they are needed.
 """
 
 import json
@@ -9,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,8 @@ class MetaModel:
     model: Any
     config: Any
     transformers_version: str
+    parts: tuple[tuple[str, Any], ...] = ()
+    """Modules beside the model, with their paths."""
 
     @property
     def text_config(self) -> Any:
@@ -38,12 +42,14 @@ class MetaModel:
     @cached_property
     def modules(self) -> tuple[tuple[str, Any], ...]:
         """All modules with their paths, each once: torch takes its time to go through those of a large model."""
-        return tuple(self.model.named_modules())
+        beside = (module.named_modules(prefix=path) for path, module in self.parts)
+        return (*self.model.named_modules(), *chain.from_iterable(beside))
 
     @cached_property
     def parameters(self) -> tuple[tuple[str, Any], ...]:
         """All parameters with their names, shared ones once."""
-        return tuple(self.model.named_parameters())
+        beside = (module.named_parameters(prefix=path) for path, module in self.parts)
+        return (*self.model.named_parameters(), *chain.from_iterable(beside))
 
 
 def quiet_transformers() -> Any:

@@ -1,8 +1,10 @@
 """What is built for a configuration: its own type, or the one that a translation reads it as."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from solver.catalog import Catalog
+from solver.catalog.built_part import BuiltPart
 from solver.catalog.translation import Translation
 from solver.errors import BadInputError, NoDecoderError
 from solver.intake.record import DTYPE_BYTES
@@ -17,6 +19,13 @@ class Reading:
     source: ModelSource
     model_type: str
     translation: Translation | None
+    parts: tuple[tuple[BuiltPart, dict[str, Any]], ...] = ()
+    """Parts to be built beside it, with their configurations."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What the model has and is not built."""
+        return () if self.translation is None or self.parts else self.translation.missing
 
 
 def read_configuration(source: ModelSource, catalog: Catalog, *, trust_remote_code: bool) -> Reading:
@@ -42,7 +51,10 @@ def read_configuration(source: ModelSource, catalog: Catalog, *, trust_remote_co
     model_type = str(stated)
     own_code = trust_remote_code and source.folder is not None and "auto_map" in source.config
     translation = None if own_code else find_translation(source, catalog)
-    return Reading(source if translation is None else translated(source, translation), model_type, translation)
+    if translation is None:
+        return Reading(source, model_type, None)
+    parts = tuple((part, part.configured(source.config)) for part in translation.parts_of(source.config))
+    return Reading(translated(source, translation), model_type, translation, parts)
 
 
 def stated_dtype(source: ModelSource) -> str | None:

@@ -10,6 +10,7 @@ from solver.catalog.roles import Roles
 from solver.catalog.translation import Translation
 from solver.errors import BadInputError
 from solver.intake.inventory import LayerFamily, ParameterGroup
+from solver.intake.layers import generic_name
 from solver.intake.record import to_ranges
 from solver.intake.source import ModelSource
 
@@ -123,11 +124,20 @@ def translated(source: ModelSource, translation: Translation) -> ModelSource:
         ) from error
 
 
+def real_path(path: str, translation: Translation | None) -> str:
+    """Return the path in the real model of a module that is no linear layer."""
+    return path if translation is None else translation.modules.get(path, path)
+
+
 def real_names(layers: tuple[LayerFamily, ...], translation: Translation, roles: Roles) -> tuple[LayerFamily, ...]:
     """Return the families under the paths of the real model; those that fall together there are fused."""
     groups: dict[tuple[Any, ...], list[LayerFamily]] = defaultdict(list)
+    beside = {generic_name(tensor.name) for part in translation.parts for tensor in part.tensors}
+    inside = tuple(f"{part.path}." for part in translation.parts)
     for family in layers:
-        name = translation.prefix + translation.modules.get(family.name, family.name)
+        name = translation.modules.get(family.name, family.name)
+        if family.name not in beside and not family.name.startswith(inside):
+            name = translation.prefix + name
         groups[name, family.in_features, family.blocks, family.experts, family.bias, family.stored].append(family)
     return tuple(
         first.model_copy(
