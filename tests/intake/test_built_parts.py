@@ -58,7 +58,7 @@ class TestRoles:
         assert "other" not in {item.role for item in inventory.layers}
         assert len(inventory.convolutions) == 1
 
-    def test_names_of_deepseek_are_those_of_its_code(self, analysed: Analysed) -> None:
+    def test_names_of_deepseek_are_those_of_timm(self, analysed: Analysed) -> None:
         inventory = analysed(DEEPSEEK).inventory
         assert inventory is not None
         counts = {item.name: item.count for item in inventory.layers if item.role == "vision"}
