@@ -65,6 +65,7 @@ def compressed_blocks(
     rates = first_field(layout.rates, config)
     width, window = _entry_bytes(config, layout), fields.first("window", config)
     seen = _cache("sliding", layout, width, UINT8, layout.window_block_tokens, window=window)
+    compressed: set[int] = set()
     for block, layer_type in enumerate(config.layer_types):
         yield block, seen
         if fields.layer_types.cache_of(layer_type) == "sliding":
@@ -72,4 +73,7 @@ def compressed_blocks(
         if rates.get(layer_type) not in layout.compressions:
             missing.append(f"cache of layer type {layer_type!r} beside its window (taken as 0)")
             continue
+        compressed.add(int(rates[layer_type]))
         yield from ((block, group) for group in _compressed(config, int(rates[layer_type]), caches))
+    if compressed and not any(layout.compressions[rate].indexed for rate in compressed):
+        missing.append("caches of compressed attention without an indexer, whose pages vLLM 0.33 refuses to unify")

@@ -55,11 +55,7 @@ class StoredQuantization:
     @cached_property
     def _excluded(self) -> dict[str, NameTable[bool]]:
         return {
-            name: self._table(
-                (entry, True)
-                for key in stored.excludes
-                for entry in listed(self._block.get(key))
-            )
+            name: self._table((entry, True) for key in stored.excludes for entry in listed(self._block.get(key)))
             for name, stored in self._formats.items()
         }
 
