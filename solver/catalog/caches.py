@@ -2,6 +2,8 @@
 
 from typing import Any, Literal
 
+from pydantic import Field
+
 from solver.catalog.base import Profile
 from solver.catalog.fields import Names
 
@@ -24,6 +26,47 @@ class IndexerFields(Profile):
     own: Names
     scale_block: int
     scale_bytes: int
+
+    def key_bytes(self, key_elements: int) -> int:
+        """Return the bytes of a key with its scales."""
+        return key_elements + key_elements // self.scale_block * self.scale_bytes
+
+
+class Compression(Profile):
+    """How a rate of compressed attention keeps what it compresses.
+
+    Parameters
+    ----------
+    overlap
+        Entries that each token goes into, so that as many times the rate of tokens await compression.
+    state_block_tokens
+        Tokens of a block of what awaits compression.
+    indexed
+        Whether an indexer has compressed keys of its own.
+
+    """
+
+    overlap: int = Field(gt=0)
+    state_block_tokens: int = Field(gt=0)
+    indexed: bool
+
+
+class CompressedFields(Profile):
+    """Attention to a window and to compressed entries of what lies before it.
+
+    Blocks have tokens of their own, and pages begin at multiples of `page_alignment` bytes.
+    """
+
+    rates: Names
+    rotary: Names
+    rotary_bytes: int
+    scale_block: int
+    scale_padding: int
+    state_dtype: str
+    window_block_tokens: int
+    block_tokens: int
+    page_alignment: int
+    compressions: dict[int, Compression]
 
 
 class StateFields(Profile):
@@ -48,6 +91,7 @@ class CacheFields(Profile):
     source: str
     latent: LatentFields
     indexer: IndexerFields
+    compressed: CompressedFields
     shared_layers: Names
     cross_layers: Names
     states: StateFields

@@ -16,11 +16,11 @@ class ModelTensor(Profile):
     name: str
     shape: tuple[Axis, ...] = Field(min_length=1)
 
-    def elements(self, hidden_size: int, vocab_size: int) -> int:
-        """Return its elements in a model of these sizes."""
-        return prod(self.sizes(hidden_size, vocab_size))
-
     def sizes(self, hidden_size: int, vocab_size: int) -> tuple[int, ...]:
         """Return its shape in a model of these sizes."""
         named = {"hidden": hidden_size, "2*hidden": 2 * hidden_size, "vocab": vocab_size}
         return tuple(axis if isinstance(axis, int) else named[axis] for axis in self.shape)
+
+    def elements(self, hidden_size: int, vocab_size: int) -> int:
+        """Return its elements in a model of these sizes."""
+        return prod(self.sizes(hidden_size, vocab_size))

@@ -10,6 +10,9 @@ class MtpTensor(ModelTensor):
     """A tensor of such a layer that no block has."""
 
     sharded: bool = Field(default=False, description="whether tensor parallelism cuts it; else every device has it")
+    linear: bool = Field(
+        default=False, description="whether it is stored as linear layers are: quantized, if those are"
+    )
 
 
 class MtpRule(Profile):
@@ -22,6 +25,8 @@ class MtpRule(Profile):
     like: tuple[tuple[str, ...], ...] = Field(
         default=((),), description="of the blocks with each of these layer types (any if empty), it copies the largest"
     )
+    without: tuple[str, ...] = Field(default=(), description="modules of the copied block that it lacks")
+    own: tuple[str, ...] = Field(default=(), description="modules outside the blocks of which it has one of its own")
     tensors: tuple[MtpTensor, ...]
     evidence: str
 

@@ -56,7 +56,7 @@ def cache_need(service: Service, inventory: Inventory, *, fp8: bool) -> CacheNee
         request, reserved = 0, 0
         for layer, count in layers.items():
             tokens = round_up(layer.tokens(service.context, in_flight), base)
-            request += count * (layer.state_bytes or tokens * layer.token_bytes)
+            request += count * (layer.state_bytes or layer.bytes_of(tokens))
     return CacheNeed(
         request_bytes=request,
         reserved_bytes=reserved,

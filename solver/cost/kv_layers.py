@@ -7,7 +7,7 @@ from solver.intake.cache_group import CacheGroup, CacheKind, StateTensor
 from solver.intake.inventory import Inventory
 from solver.intake.record import DTYPE_BYTES
 from solver.rules.service import Service, served_dtype_bytes
-from solver.units import ceil_div
+from solver.units import ceil_div, round_up
 
 FP8_BYTES = 1
 
@@ -20,6 +20,10 @@ class LayerCache:
     ----------
     heads, key_elements, value_elements, element_bytes
         What is held for each token; all zero for a state.
+    tokens_per_entry
+        Tokens that share one entry, where a layer compresses them.
+    block_tokens, page_alignment
+        The layer's own tokens of a block, if it has any, and the bytes of which a page of it is a multiple.
     window
         Tokens that a sliding or chunked layer looks back on.
     state_bytes
@@ -32,14 +36,25 @@ class LayerCache:
     key_elements: int = 0
     value_elements: int = 0
     element_bytes: int = 0
+    tokens_per_entry: int = 1
+    block_tokens: int | None = None
+    page_alignment: int = 1
     window: int | None = None
     state_bytes: int = 0
     recurrence: Recurrence | None = None
 
     @property
-    def token_bytes(self) -> int:
-        """Bytes of one token."""
+    def entry_bytes(self) -> int:
+        """Bytes of one entry: of one token, unless the layer compresses several into it."""
         return self.heads * (self.key_elements + self.value_elements) * self.element_bytes
+
+    def bytes_of(self, tokens: int) -> int:
+        """Return the bytes of so many tokens."""
+        return ceil_div(tokens, self.tokens_per_entry) * self.entry_bytes
+
+    def page_bytes(self, block_tokens: int) -> int:
+        """Return the bytes of one page: of a block of tokens, or of a state."""
+        return round_up(self.state_bytes or self.bytes_of(block_tokens), self.page_alignment)
 
     def tokens(self, context: int, in_flight: int) -> int:
         """Return the tokens of one sequence that the layer holds at most.
@@ -53,7 +68,7 @@ class LayerCache:
 
     def payload_bytes(self, context: int, in_flight: int) -> int:
         """Return the bytes of what one sequence holds, without any rounding."""
-        return self.state_bytes or self.tokens(context, in_flight) * self.token_bytes
+        return self.state_bytes or self.bytes_of(self.tokens(context, in_flight))
 
 
 def _state_elements(tensor: StateTensor, tensor_parallel: int) -> int:
@@ -84,6 +99,9 @@ def _layer(group: CacheGroup, service: Service, inventory: Inventory, *, fp8: bo
         key_elements=group.key_elements,
         value_elements=group.value_elements,
         element_bytes=DTYPE_BYTES[group.dtype] if group.dtype else FP8_BYTES if fp8 else native,
+        tokens_per_entry=group.tokens_per_entry,
+        block_tokens=group.block_tokens,
+        page_alignment=group.page_alignment,
         window=group.window,
     )
 

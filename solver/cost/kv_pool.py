@@ -3,48 +3,20 @@
 Source: vLLM 0.33.0, v1/core/kv_cache_planning.py (get_kv_cache_groups and what it calls) and platforms/interface.py
 (_align_hybrid_block_size). Layers that always need the same tokens are one group, whose pages may differ. Of others
 every page must be as large as the largest; layers of one form are dealt into groups of about the same number; a block
-of the pool holds one page for each layer of a group, and every group of a sequence takes its own blocks.
-
-Left out is what vLLM does where a kernel asks for all layers of a block side by side (_get_packed_kv_cache_groups):
-then it packs unequal pages into one block.
+of the pool holds one page for each layer of a group, and every group of a sequence takes its own blocks. Where caches
+have blocks of their own, unequal pages lie side by side in one block (`solver.cost.kv_packed`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from solver.catalog.backend import KVPool
 from solver.cost.kv_layers import LayerCache
+from solver.cost.kv_packed import packed_need
+from solver.cost.kv_pages import Paged, PoolNeed
 from solver.units import ceil_div
 
 MANY_MORE = 1.5
 """Up to this ratio of the most to the fewest layers of one form, groups are as large as the most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Paged:
-    """Layers of one form, and the page that each has in a block."""
-
-    layer: LayerCache
-    count: int
-    block_tokens: int
-    page_bytes: int
-
-    def blocks(self, context: int, in_flight: int, pool: KVPool) -> int:
-        """Return the blocks that one sequence takes in each group of these layers.
-
-        A sliding window may begin within a block, so it takes one more.
-        """
-        if self.layer.kind == "state":
-            assert self.layer.recurrence is not None
-            return pool.state_blocks[self.layer.recurrence]
-        return ceil_div(self.layer.tokens(context, in_flight), self.block_tokens) + (self.layer.kind == "sliding")
-
-
-@dataclass(frozen=True, slots=True)
-class PoolNeed:
-    """Blocks of one sequence at most, and the bytes of each."""
-
-    blocks: int
-    block_bytes: int
 
 
 def _block_tokens(layers: dict[LayerCache, int], base: int, pool: KVPool) -> int:
@@ -54,7 +26,7 @@ def _block_tokens(layers: dict[LayerCache, int], base: int, pool: KVPool) -> int
     if not state or not attention:
         return base
     multiple = max(base, pool.latent_block_multiple if attention[0].kind == "mla" else 1)
-    return multiple * ceil_div(state, multiple * attention[0].token_bytes)
+    return multiple * ceil_div(state, multiple * attention[0].entry_bytes)
 
 
 def _equal(pages: list[Paged]) -> list[Paged]:
@@ -72,7 +44,10 @@ def _equal(pages: list[Paged]) -> list[Paged]:
 
 def _of_one_type(layers: dict[LayerCache, int]) -> bool:
     """Whether all layers always need the same number of blocks, so that one group of unequal pages holds them."""
-    types = {("full" if layer.kind == "mla" else layer.kind, layer.window, layer.state_bytes) for layer in layers}
+    types = {
+        ("full" if layer.kind == "mla" else layer.kind, layer.window, layer.state_bytes, layer.block_tokens)
+        for layer in layers
+    }
     return len(types) == 1
 
 
@@ -91,11 +66,14 @@ def pool_need(layers: dict[LayerCache, int], base: int, context: int, in_flight:
     """
     block_tokens = _block_tokens(layers, base, pool)
     pages = [
-        Paged(layer, count, block_tokens, layer.state_bytes or layer.token_bytes * block_tokens)
+        Paged(layer, count, own, layer.page_bytes(own))
         for layer, count in layers.items()
+        for own in [layer.block_tokens or block_tokens]
     ]
     if _of_one_type(layers):
         return PoolNeed(pages[0].blocks(context, in_flight, pool), sum(page.count * page.page_bytes for page in pages))
+    if any(layer.block_tokens for layer in layers) and len({page.page_bytes for page in pages}) > 1:
+        return packed_need(pages, context, in_flight, pool)
     pages = _equal(pages)
     fewest, most = min(page.count for page in pages), max(page.count for page in pages)
     group_layers = most if most < fewest * MANY_MORE else fewest

@@ -118,7 +118,7 @@ class Roofline:
         outputs = (family.in_features for family, role in roles if role.live == "attention" and role.parallel == "row")
         width = max(outputs, default=0)
         seen = sum(
-            group.blocks * min(tokens, group.window or tokens)
+            group.blocks * min(tokens, group.window or tokens) // group.tokens_per_entry
             for group in self.inventory.caches
             if group.kind != "state"
         )

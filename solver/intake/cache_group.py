@@ -34,6 +34,7 @@ class CacheGroup(Record):
     """Layers whose cache has the same form.
 
     For `mla`, `key_elements` is what is held once for all heads: a latent and its rotary part, or an indexer's key.
+    What awaits compression is `sliding`, with the tokens that go into an entry as its window.
     For `state`, `state` lists the tensors that one sequence keeps in one layer, whatever its length.
     """
 
@@ -45,6 +46,9 @@ class CacheGroup(Record):
     value_elements: int = Field(default=0, ge=0, description="per head and token")
     window: int | None = Field(default=None, gt=0, description="tokens, for sliding and chunked")
     dtype: DtypeName | None = Field(default=None, description="its own type, whatever that of the KV cache")
+    tokens_per_entry: int = Field(default=1, gt=0, description="tokens that are compressed into one entry")
+    block_tokens: int | None = Field(default=None, gt=0, description="its own tokens of a block, whatever the stack's")
+    page_alignment: int = Field(default=1, gt=0, description="bytes of which a page is a multiple")
     recurrence: Recurrence | None = None
     state: tuple[StateTensor, ...] = ()
 

@@ -7,6 +7,7 @@ from typing import Any
 from solver.catalog.caches import CacheFields
 from solver.catalog.fields import ConfigFields, first_field
 from solver.intake.cache_group import CacheGroup
+from solver.intake.compressed import compressed_blocks
 from solver.intake.record import to_ranges
 from solver.intake.states import find_state
 
@@ -62,8 +63,7 @@ def _latent_blocks(config: Any, caches: CacheFields) -> Iterator[tuple[int, Cach
     key = first_field(index.key, config)
     if key:
         types = first_field(index.types, config) or [index.own[0]] * config.num_hidden_layers
-        width = int(key) + int(key) // index.scale_block * index.scale_bytes
-        keys = CacheGroup(kind="mla", blocks=1, key_elements=width, dtype="uint8")
+        keys = CacheGroup(kind="mla", blocks=1, key_elements=index.key_bytes(int(key)), dtype="uint8")
         yield from ((block, keys) for block, kind in enumerate(types) if kind in index.own)
 
 
@@ -107,8 +107,12 @@ def cache_groups(config: Any, fields: ConfigFields, caches: CacheFields) -> tupl
 
     """
     missing: list[str] = []
-    latent = first_field(caches.latent.rank, config) is not None
-    found = _latent_blocks(config, caches) if latent else _blocks(config, fields, caches, missing)
+    if first_field(caches.compressed.rates, config) is not None:
+        found = compressed_blocks(config, fields, caches, missing)
+    elif first_field(caches.latent.rank, config) is not None:
+        found = _latent_blocks(config, caches)
+    else:
+        found = _blocks(config, fields, caches, missing)
     blocks: dict[CacheGroup, list[int]] = defaultdict(list)
     for block, group in found:
         blocks[group].append(block)

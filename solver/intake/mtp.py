@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from solver.catalog.mtp import MtpRule
+from solver.catalog.mtp import MtpRule, MtpTensor
 from solver.catalog.roles import RoleKind, Roles
 from solver.intake.inventory import LayerFamily, MultiTokenPrediction
 from solver.intake.layers import family_name
@@ -87,14 +87,19 @@ def _count(rule: MtpRule, text_config: Any) -> int:
     return rule.default_layers if stated is None else int(stated)
 
 
-def _blocks(model: Any, roles: Roles, text_blocks: int) -> dict[int, _Block]:
-    """Return the blocks of the language model."""
+def _lacks(rule: MtpRule, name: str) -> bool:
+    """Whether a name lies in a module that the copy of a block does without."""
+    return not set(rule.without).isdisjoint(name.split("."))
+
+
+def _blocks(rule: MtpRule, model: Any, roles: Roles, text_blocks: int) -> dict[int, _Block]:
+    """Return the blocks of the language model, as far as they are copied."""
     trained = {name for name, _ in model.named_parameters(remove_duplicate=False)}
     elements: dict[int, int] = defaultdict(int)
     buffers: dict[int, StoredSize] = defaultdict(StoredSize)
     for name, tensor in model.state_dict(keep_vars=True).items():
         family, block = family_name(name)
-        if block is None or block >= text_blocks or roles.of(family).kind == "vision":
+        if block is None or block >= text_blocks or _lacks(rule, name) or roles.of(family).kind == "vision":
             continue
         count = tensor.numel()
         if name in trained:
@@ -115,16 +120,31 @@ def _copied(rule: MtpRule, blocks: dict[int, _Block], text_config: Any) -> tuple
 
 
 def _copies(
-    layers: tuple[LayerFamily, ...], block: int, start: str, roles: Roles, stored_as: StoredAs
+    rule: MtpRule, layers: tuple[LayerFamily, ...], block: int, start: str, roles: Roles, stored_as: StoredAs
 ) -> list[LayerFamily]:
     """Return the layers of a block, each stored as what lies inside the module at `start` of the checkpoint is."""
     copies = []
     for family in layers:
-        if block in family.block_indices:
+        if block in family.block_indices and not _lacks(rule, family.name):
             path = f"{start}.{family.name.split('{block}.', 1)[1]}".replace("{expert}", "0")
             stored = stored_as(path, roles.of(family.name).kind)
             copies.append(family.model_copy(update={"blocks": to_ranges([block]), "stored": stored}))
     return copies
+
+
+def _linear(tensor: MtpTensor, start: str, sizes: tuple[int, int], roles: Roles, stored_as: StoredAs) -> LayerFamily:
+    """Return a linear layer that no block has."""
+    path = f"{start}.{tensor.name}"
+    role = roles.of(path)
+    outputs, inputs = tensor.sizes(*sizes)
+    return LayerFamily(
+        name=path, role=role.name, in_features=inputs, out_features=outputs, stored=stored_as(path, role.kind)
+    )
+
+
+def _own_elements(rule: MtpRule, model: Any) -> int:
+    """Return the elements of the modules outside the blocks of which the layer has one of its own."""
+    return sum(parameter.numel() for path in rule.own for parameter in model.get_submodule(path).parameters())
 
 
 def find_mtp(
@@ -142,19 +162,21 @@ def find_mtp(
     count = _count(rule, text_config) if rule is not None else 0
     if rule is None or count == 0:
         return None
-    blocks = _blocks(model, roles, text_config.num_hidden_layers)
+    blocks = _blocks(rule, model, roles, text_config.num_hidden_layers)
     copied = _copied(rule, blocks, text_config)
     start = rule.path.replace("{next}", str(text_config.num_hidden_layers))
-    families = tuple(family for block in copied for family in _copies(layers, block, start, roles, stored_as))
+    families = tuple(family for block in copied for family in _copies(rule, layers, block, start, roles, stored_as))
     in_layers = sum(family.weight_elements * family.count for family in families)
     sizes = (text_config.hidden_size, text_config.vocab_size)
-    own = sum(tensor.elements(*sizes) for tensor in rule.tensors if not tensor.sharded)
+    linear = tuple(_linear(tensor, start, sizes, roles, stored_as) for tensor in rule.tensors if tensor.linear)
+    own = sum(tensor.elements(*sizes) for tensor in rule.tensors if not tensor.sharded and not tensor.linear)
+    own += _own_elements(rule, model)
     sharded = sum(tensor.elements(*sizes) for tensor in rule.tensors if tensor.sharded)
     buffers = sum((blocks[block].buffers for block in copied), StoredSize())
     return MtpFound(
         layers=count,
         copied_blocks=copied,
-        families=families,
+        families=families + linear,
         replicated_elements=count * (sum(blocks[block].elements for block in copied) - in_layers + own),
         sharded_elements=count * sharded,
         buffers=StoredSize(count * buffers.elements, count * buffers.size_bytes),

@@ -27,7 +27,7 @@ def _candidates(inventory: Inventory) -> list[Difference]:
     found = [cause for cause in inventory.differences if cause.elements is not None]
     if inventory.tied_embeddings:
         found.append(Difference(cause=TIED_HEAD, elements=inventory.vocab_size * inventory.hidden_size))
-    key_elements = max((group.key_elements for group in inventory.caches), default=0)
+    key_elements = max((group.key_elements for group in inventory.caches if group.dtype is None), default=0)
     for frequencies in {key_elements // 2, key_elements // 4} - {0}:
         found.append(Difference(cause=ROTARY, elements=frequencies * inventory.blocks))
         found.append(Difference(cause=ROTARY, elements=frequencies))

@@ -55,13 +55,13 @@ class StoredQuantization:
     @cached_property
     def _excluded(self) -> dict[str, NameTable[bool]]:
         return {
-            name: self._table(
-                (entry, True)
-                for entries in (stored.never, *(listed(self._block.get(key)) for key in stored.excludes))
-                for entry in entries
-            )
+            name: self._table((entry, True) for key in stored.excludes for entry in listed(self._block.get(key)))
             for name, stored in self._formats.items()
         }
+
+    @cached_property
+    def _never(self) -> dict[str, NameTable[bool]]:
+        return {name: self._table((entry, True) for entry in stored.never) for name, stored in self._formats.items()}
 
     def _table(self, entries: Iterable[tuple[str, Any]]) -> NameTable[Any]:
         try:
@@ -82,6 +82,8 @@ class StoredQuantization:
         covering = [rule for rule in self._rules if rule.statement.targets is None]
         for rule in [named] if named is not None else covering:
             for stored in rule.formats:
+                if self._never[stored.name].find(path):
+                    return None
                 if self._excluded[stored.name].find(path):
                     continue
                 if kind in stored.layers or (named is not None and kind not in _NEVER_BY_NAME):

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from bench.kv_allocator import Answer, agrees, caches, models, planned
+from bench.kv_allocator import Answer, agrees, caches, models
 from tests.data import rows
 
 ANSWERS = rows("kv_allocator.csv")
@@ -28,22 +28,19 @@ def test_as_many_layers_have_a_cache(model: str) -> None:
     }
 
 
-def test_models_without_an_answer_are_partial_or_refused_by_vllm() -> None:
-    unanswered = set(models()) - set(MODELS)
-    partial = {model for model in models() if caches(model)[1]}
+def test_models_without_an_answer_are_refused_by_vllm() -> None:
     # vLLM 0.33 does not read the rope type that transformers 5.24 writes for GPT-J.
-    assert unanswered == partial | {"EleutherAI/gpt-j-6b"}
-    assert partial == {"deepseek-ai/DeepSeek-V4-Pro", "nvidia/DeepSeek-V4-Flash-NVFP4"}
+    assert set(models()) - set(MODELS) == {"EleutherAI/gpt-j-6b"}
+    assert {model for model in models() if caches(model)[1]} == set()
 
 
-def test_of_compressed_caches_the_missing_fact_says_how_far_off_full_attention_is() -> None:
-    # What bench/vllm_kv.py answers of vLLM 0.33.0, whose blocks for these caches have 256 tokens.
-    flash = {"model": "nvidia/DeepSeek-V4-Flash-NVFP4", "tensor_parallel": "8", "kv_cache": "fp8"}
-    assert planned({**flash, "context": "4096"}).request_bytes < 1_687_772_160 / 3
-    assert planned({**flash, "context": "1048576"}).request_bytes > 5_798_960_640 * 3
-    missing = caches(flash["model"])[1]
-    assert all("several times too much or too little" in fact for fact in missing)
-    assert {fact.split("'")[1] for fact in missing} == {"compressed_sparse_attention", "heavily_compressed_attention"}
+def test_compressed_caches_are_the_same_whatever_type_is_asked_for_and_on_every_device() -> None:
+    model = "nvidia/DeepSeek-V4-Flash-NVFP4"
+    asked = of_model(model)
+    assert {(answer["tensor_parallel"], answer["kv_cache"]) for answer in asked} == {
+        (devices, kv_cache) for devices in ("1", "8") for kv_cache in ("native", "fp8")
+    }
+    assert len({(answer["context"], answer["bytes_per_request"]) for answer in asked}) == 3
 
 
 def test_the_answers_cover_what_they_are_for() -> None:

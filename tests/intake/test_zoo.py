@@ -22,18 +22,15 @@ READABLE = sorted(set(ZOO) - set(REFUSED))
 COUNTED = [name for name in READABLE if "published_elements" in ZOO[name]]
 
 TRIMMED = "the vision part is cut out of this copy"
-NO_RULE = "multi-token-prediction layers that are no copy of a block, so that no rule sizes them"
+NO_RULE = "three multi-token-prediction layers of 1,180,152,064 elements, which no copy of a block leads to"
 UNEXPLAINED = {
     "databricks/dbrx-instruct": "rounded: the model's card says 132 billion",
-    "deepseek-ai/DeepSeek-V4-Pro": NO_RULE,
     "meta-llama/Llama-3.1-405B-Instruct-FP8": "this copy lists only some of the layers that are not quantized",
     "meta-llama/Llama-4-Maverick-17B-128E-Instruct-trimmed": TRIMMED,
     "meta-llama/Llama-4-Scout-17B-16E-Instruct-trimmed": TRIMMED,
     "microsoft/Phi-3-vision-128k-instruct": "the published count ends in three zeros, and is the same to the thousand",
     "microsoft/phi-1": "the vocabulary of this copy is smaller than the original's",
     "moonshotai/Kimi-K2-Instruct": "the count holds the router biases and 3,416 elements more, but not the scales",
-    "nvidia/DeepSeek-V4-Flash-NVFP4": NO_RULE,
-    "nvidia/DeepSeek-V4-Pro-NVFP4": NO_RULE,
     "nvidia/GLM-5.2-NVFP4": "the count is larger than that of the checkpoint in 16 bits",
     "stepfun-ai/Step-3.7-Flash": NO_RULE,
     "stepfun-ai/Step-3.7-Flash-FP8": NO_RULE,
