@@ -6,7 +6,7 @@ MODEL ?= Qwen/Qwen3-8B
 BUDGET ?= 12GB
 HARDWARE ?= mi300x
 
-.PHONY: demo test test-all lint check format schemas zoo bench wheel clean
+.PHONY: demo test test-all lint check format schemas rules zoo bench wheel clean
 
 # torch first and pinned: a range that admits a newer release pulls gigabytes of CUDA where a CPU build is at hand.
 $(BIN)/solve: pyproject.toml
@@ -44,6 +44,9 @@ format: $(VENV)/.dev
 
 schemas: $(BIN)/solve
 	$(BIN)/python -m solver.schemas
+
+rules: $(BIN)/solve
+	$(BIN)/python -m solver.report.rules_page
 
 zoo: $(BIN)/solve
 	$(BIN)/python -m solver.intake.shipped

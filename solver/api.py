@@ -7,26 +7,33 @@ from solver.errors import MissingError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.analyze import analyze_source
 from solver.intake.cache import cache_path, cached_analysis, keep_analysis
+from solver.intake.inventory import Inventory
 from solver.intake.read import complete_analysis, is_analysis, load_analysis
 from solver.intake.shipped import shipped_analysis
 from solver.intake.source import find_source
 from solver.plan.confirm import choose, confirm, draft
 from solver.plan.document import Answer, QuantPlan
 from solver.plan.draft import draft_answer
+from solver.plan.explain import Question
+from solver.plan.explain import explain as explain_layers
+from solver.plan.explanation import Explanation
 from solver.plan.footprints import FootprintReport, uniform_bills
 from solver.plan.planner import plan
 from solver.plan.request import PlanRequest
 
 __all__ = [
     "Answer",
+    "Explanation",
     "FootprintReport",
     "ModelAnalysis",
     "PlanRequest",
     "QuantPlan",
+    "Question",
     "analyze",
     "choose",
     "confirm",
     "draft",
+    "explain",
     "footprints",
     "solve",
 ]
@@ -95,6 +102,14 @@ def footprints(
 
     """
     catalog = catalog or Catalog()
+    completed, inventory = _with_layers(request, analysis, catalog, "solve footprint MODEL --hardware NAME")
+    return uniform_bills(request, completed, inventory, catalog, stages=pipeline_stages)
+
+
+def _with_layers(
+    request: PlanRequest, analysis: ModelAnalysis | None, catalog: Catalog, command: str
+) -> tuple[ModelAnalysis, Inventory]:
+    """Return the complete analysis of a request's model and its inventory, or raise what `command` would need."""
     if analysis is None:
         analysis = analyze(request.model, catalog=catalog, trust_remote_code=request.trust_remote_code)
     completed = complete_analysis(analysis, catalog)
@@ -102,9 +117,30 @@ def footprints(
         raise MissingError(
             f"the analysis lacks {', '.join(completed.missing)}.",
             where=request.model,
-            mend="Name the model's configuration: `solve footprint MODEL --hardware NAME`.",
+            mend=f"Name the model's configuration: `{command}`.",
         )
-    return uniform_bills(request, completed, completed.inventory, catalog, stages=pipeline_stages)
+    return completed, completed.inventory
+
+
+def explain(
+    request: PlanRequest,
+    question: Question,
+    analysis: ModelAnalysis | None = None,
+    *,
+    catalog: Catalog | None = None,
+) -> Explanation:
+    """Return why some layers may not have a scheme, what they may have, and what insisting costs.
+
+    Raises
+    ------
+    PlannerError
+        If the request or a name in the question cannot be used, or nothing is known of the model's layers.
+
+    """
+    catalog = catalog or Catalog()
+    command = "solve explain MODEL --hardware NAME --layer LAYER"
+    completed, inventory = _with_layers(request, analysis, catalog, command)
+    return explain_layers(request, completed, inventory, catalog, question)
 
 
 def solve(

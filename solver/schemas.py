@@ -29,6 +29,7 @@ from solver.catalog.translation import Translation
 from solver.catalog.zoo import ZooModel
 from solver.intake.analysis import ModelAnalysis
 from solver.plan.document import Answer, ErrorAnswer, QuantPlan
+from solver.plan.explanation import Explanation
 from solver.plan.footprints import FootprintReport
 
 TYPES: dict[str, Any] = {
@@ -36,6 +37,7 @@ TYPES: dict[str, Any] = {
     "quant_plan": QuantPlan,
     "answer": Answer | ErrorAnswer,
     "footprint": FootprintReport,
+    "explanation": Explanation | ErrorAnswer,
     "profiles/algorithm": Algorithm,
     "profiles/backend": Backend,
     "profiles/checkpoint_names": CheckpointNames,

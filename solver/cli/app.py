@@ -4,6 +4,7 @@ import typer
 
 from solver.cli.analyze import analyze
 from solver.cli.confirm import confirm
+from solver.cli.explain import explain
 from solver.cli.export import export
 from solver.cli.footprint import footprint
 from solver.cli.profiles import profiles
@@ -24,6 +25,7 @@ app = typer.Typer(
 app.callback(invoke_without_command=True)(solve)
 app.command()(analyze)
 app.command()(confirm)
+app.command()(explain)
 app.command()(export)
 app.command()(footprint)
 app.add_typer(profiles, name="profiles")

@@ -52,3 +52,18 @@ def read_plan(path: Path) -> QuantPlan:
 def write_plan(path: Path, plan: QuantPlan) -> None:
     """Write a plan."""
     write_atomic(path, to_json(plan.model_dump(mode="json")))
+
+
+def is_plan(path: Path) -> bool:
+    """Return whether a file is a written plan rather than a model, by its content."""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            # Checkpoints are large: what does not begin as a JSON object is not read.
+            if not file.read(64).lstrip().startswith(b"{"):
+                return False
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and "requires_confirmation" in content
