@@ -9,8 +9,8 @@ import typer
 
 from solver import api
 from solver.catalog import Catalog
+from solver.cli.machine import settle_hardware, tell
 from solver.errors import PlannerError
-from solver.intake.environment import ENVIRONMENT_NAME, hardware_from_environment
 from solver.plan.document import ErrorAnswer, QuantPlan
 from solver.plan.explain import Question
 from solver.plan.explain_settings import SettingsQuestion
@@ -56,8 +56,10 @@ def _request(asking: Asking, plan: QuantPlan | None, catalog: Catalog) -> PlanRe
         fields |= {} if asking.kv is None else {"kv_cache_scheme": asking.kv}
     if plan is not None:
         return PlanRequest.model_validate(PlanRequest.model_validate(plan.request).model_dump() | fields)
-    if "hardware" not in fields:
-        fields["hardware"] = hardware_from_environment(Path(ENVIRONMENT_NAME), catalog).name
+    settled = settle_hardware(fields.get("hardware"), catalog)
+    notes = settled.notes(settled.hardware, fields.get("tensor_parallel", 1), catalog)
+    tell(notes)
+    fields |= {"hardware": settled.hardware, "notes": notes}
     return PlanRequest.model_validate(fields | {"model": asking.model})
 
 

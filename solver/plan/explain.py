@@ -13,7 +13,7 @@ from solver.plan.context import Context, resolve
 from solver.plan.document import QuantPlan
 from solver.plan.explain_settings import SettingsQuestion, answer_settings
 from solver.plan.explanation import Explanation, Outcome, RuleVerdict, SchemeAnswer, SchemeRow
-from solver.plan.insistence import Solved, insist, solved_or_why
+from solver.plan.insistence import Safest, insist, solved_or_why
 from solver.plan.patterns import QuarkPatterns
 from solver.plan.pins import case_of
 from solver.plan.planner import service_part
@@ -120,7 +120,7 @@ def _pinned(subject: Subject, name: str, request: PlanRequest) -> PlanRequest:
 
 
 def _answer_scheme(
-    subject: Subject, asked: str, context: Context, solved: Solved | None, optimum: Outcome
+    subject: Subject, asked: str, context: Context, solved: Safest | None, optimum: Outcome
 ) -> SchemeAnswer:
     name = NATIVE if asked == NATIVE else context.catalog.schemes.get(asked).name
     against = () if name == NATIVE else scheme_verdicts(subject, context.catalog.schemes.get(name), context)
@@ -133,7 +133,7 @@ def _answer_scheme(
     return SchemeAnswer(scheme=name, refusals=against, needs=needs, beaten_by=beaten, insisted=insisted)
 
 
-def _settings(solved: Solved | None) -> Settings:
+def _settings(solved: Safest | None) -> Settings:
     return Settings((), None) if solved is None else solved.point.problem.settings
 
 
