@@ -34,20 +34,32 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Layers that the stack loads as one module, and how many such groups there are."""
+    """Layers that the stack loads as one module, and how many such groups there are.
+
+    `dequantized` gives the bytes that emulating a scheme takes besides, for those that are open and emulated.
+    """
 
     members: tuple[Member, ...]
     count: int
+    dequantized: tuple[tuple[str, int], ...] = ()
+
+    def too_large(self, row: "Row") -> frozenset[str]:
+        """Return the schemes whose emulation takes more than a row has room for."""
+        return frozenset(name for name, size in self.dequantized if size > row.dequantized_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of settings: the bytes that it brings, what closes it, the schemes that it breaks, whether it ties."""
+    """One row of settings: the bytes that it brings, what closes it, the schemes that it breaks, whether it ties.
+
+    `dequantized_bytes` are those of the largest module that may be emulated under it; its bytes hold them.
+    """
 
     size_bytes: int
     closed_by: frozenset[str] = frozenset()
     broken: frozenset[str] = frozenset()
     ties: bool = False
+    dequantized_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +133,8 @@ class _Model:
             for demand in choice.closed_by:
                 self._demand(demand, self._model.add(count == 0))
             for row, chosen in zip(clash.rows, self._rows, strict=True):
+                if choice.scheme in group.too_large(row):
+                    self._model.add(count == 0).only_enforce_if(chosen)
                 if choice.scheme in row.broken:
                     self._demand(RUNS, self._model.add(count == 0), chosen)
                 if row.ties and member.tied_by is not None:

@@ -4,21 +4,23 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 from solver.catalog import NATIVE
-from solver.catalog.algorithm import Algorithm
 from solver.catalog.scheme import Scheme
-from solver.cost.footprint import footprint
-from solver.cost.weights import held_bytes, mtp_bytes, other_bytes
+from solver.cost.weights import held_bytes
 from solver.intake.inventory import LayerFamily
-from solver.optimize.core import BUDGET, FUSED, RUNS, SOMETHING, TIED, Choice, Clash, Group, Row
+from solver.optimize.build import Costs
+from solver.optimize.core import BUDGET, FUSED, RUNS, SOMETHING, TIED, Choice, Clash, Group
 from solver.optimize.core import Member as Slot
+from solver.plan.clash_rows import settings_rows
 from solver.plan.context import Context
 from solver.plan.pins import Pin, case_of, deciding_pin, find_pins, members_of
-from solver.plan.settings import settings_target
+from solver.plan.problems import costs_of
 from solver.rules.options import refusals
 from solver.rules.patterns import first_match, matches
 from solver.rules.refusal import Refusal, standing
-from solver.rules.settings import KV_FP8, Settings, settings_refusals
-from solver.rules.units import Member, fused_groups
+from solver.rules.units import Member, Unit, fused_groups
+
+_EMULATION = "kernel-is-native"
+"""The rule whose giving up opens emulated schemes; their buffers are then left out of the question."""
 
 _ORDER = {"nothing": 0, "request": 1, "force": 2}
 
@@ -70,38 +72,13 @@ def _choices(context: Context, family: LayerFamily, asked: _Asked) -> tuple[Choi
     return tuple(choices)
 
 
-def _rows(context: Context, broken: dict[str, frozenset[str]]) -> tuple[Row, ...]:
-    request, catalog = context.request, context.catalog
-    named = request.algorithms
-    sets: dict[tuple[str, ...], tuple[Algorithm, ...]] = {(): ()}
-    sets |= {(algorithm.name,): (algorithm,) for algorithm in catalog.algorithms if algorithm.offered}
-    if named is not None:
-        sets[named] = tuple(catalog.algorithms.get(name) for name in named)
-    fixed = other_bytes(context.service, context.inventory) + mtp_bytes(
-        context.service, catalog.roles, context.inventory
+def _dequantized(costs: Costs, group: list[Member], slots: list[Slot]) -> tuple[tuple[str, int], ...]:
+    """Return what emulating each scheme on a group takes, for those that no rule against emulation closes."""
+    unit = Unit("", tuple(group))
+    open_names = dict.fromkeys(
+        choice.scheme for slot in slots for choice in slot.choices if _EMULATION not in choice.closed_by
     )
-    rows = []
-    for names, algorithms in sets.items():
-        for kv in (None, KV_FP8):
-            row = Settings(algorithms, kv, (context.service.backend.loads or ("quark",))[0])
-            # Which families are left is the layers' matter, not the table's.
-            refused = settings_refusals(row, settings_target(context, (s.name for s in catalog.schemes)))
-            insisted_kv = request.kv_cache_scheme == KV_FP8 == kv
-            closed = {
-                refusal.rule
-                for refusal in refused
-                if not (names == named or (insisted_kv and refusal.rule.startswith("kv-")))
-                or standing([refusal], catalog.rules, forced=request.force)
-            }
-            if named is not None and names != named:
-                closed.add(f"--algorithm {','.join(named) or 'none'}")
-            if request.kv_cache_scheme is not None and (kv or "none") != request.kv_cache_scheme:
-                closed.add(f"--kv {request.kv_cache_scheme}")
-            bill = footprint(0, context.service, context.inventory, catalog.roles, kv_fp8=kv is not None)
-            beside = 0 if context.budget.scope == "weights" else bill.total_bytes
-            schemes = frozenset[str]().union(*(broken.get(family, frozenset()) for family in row.broken_families))
-            rows.append(Row(fixed + beside, frozenset(closed), schemes, ties=kv is not None))
-    return tuple(rows)
+    return tuple((name, size) for name in open_names if (size := costs.dequantized_bytes(unit, name)))
 
 
 def find_clash(context: Context) -> Clash:
@@ -113,7 +90,8 @@ def find_clash(context: Context) -> Clash:
     members = members_of(context)
     pins = find_pins(context, members)
     priced: dict[tuple[LayerFamily, _Asked], tuple[Choice, ...]] = {}
-    counted: Counter[tuple[Slot, ...]] = Counter()
+    counted: Counter[tuple[tuple[Slot, ...], tuple[tuple[str, int], ...]]] = Counter()
+    costs = costs_of(context)
     for group in fused_groups(context.inventory, context.service.backend).values():
         slots = []
         for member in group:
@@ -122,12 +100,13 @@ def find_clash(context: Context) -> Clash:
             if key not in priced:
                 priced[key] = _choices(context, member.family, asked)
             slots.append(Slot(priced[key], first_match(context.template.kv_layers, member.family, member.block)))
-        counted[tuple(slots)] += 1
+        counted[tuple(slots), _dequantized(costs, group, slots)] += 1
     families: dict[str, set[str]] = defaultdict(set)
     for scheme in context.catalog.schemes:
         families[scheme.family].add(scheme.name)
-    rows = _rows(context, {family: frozenset(names) for family, names in families.items()})
-    groups = tuple(Group(slots, count) for slots, count in counted.items())
+    groups = tuple(Group(slots, count, dequantized) for (slots, dequantized), count in counted.items())
+    buffers = {0} | {size for group in groups for _, size in group.dequantized}
+    rows = settings_rows(context, {family: frozenset(names) for family, names in families.items()}, buffers)
     closing = {name for row in rows for name in row.closed_by}
     closing |= {name for group in groups for slot in group.members for c in slot.choices for name in c.closed_by}
     rules = sorted(

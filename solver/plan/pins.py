@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from solver.catalog import NATIVE
 from solver.catalog.scheme import Scheme
-from solver.errors import BadInputError
+from solver.errors import BadInputError, NoAnswerError
 from solver.intake.analysis import Risk as RiskNote
 from solver.intake.inventory import LayerFamily
 from solver.plan.context import Context
@@ -161,7 +161,7 @@ def split_by_pins(unit: Unit, pins: Sequence[Pin], *, forced: bool) -> dict[Unit
 
     Raises
     ------
-    BadInputError
+    NoAnswerError
         If pins give its members different schemes.
     """
     deciding = {member: deciding_pin(member, pins) for member in unit.members}
@@ -170,7 +170,7 @@ def split_by_pins(unit: Unit, pins: Sequence[Pin], *, forced: bool) -> dict[Unit
     if len(schemes) < 2:
         return {unit: schemes[0] if schemes else None}
     if not forced:
-        raise BadInputError(
+        raise NoAnswerError(
             f"{unit.name} is one unit and cannot have {' and '.join(schemes)} (rule fused-groups-share-scheme).",
             where=", ".join(sorted({pin.flag for pin in found})),
             mend="Give all layers of a fused group the same scheme; `--force` writes it all the same.",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from solver.cost.footprint import footprint
 from solver.cost.limits import largest
@@ -10,9 +11,7 @@ from solver.optimize.problem import RISK_STEPS_PER_NAT, Problem
 from solver.plan.context import Context, resolve
 from solver.plan.request import PlanRequest
 from solver.plan.solved import solved
-from solver.rules.machine import machine_refusals
 from solver.rules.service import Service
-from solver.rules.settings import KV_FP8
 
 _MOST_DEVICES = 64
 
@@ -69,11 +68,10 @@ def _numbers(context: Context, problems: list[Problem]) -> Iterator[_Change]:
 
 def _devices(context: Context) -> Iterator[_Change]:
     """Yield more devices, the fewest first, that divide the heads."""
-    devices = 2 * context.service.tensor_parallel
-    while devices <= _MOST_DEVICES:
-        if not machine_refusals(replace(context.service, tensor_parallel=devices), context.inventory):
-            yield _Change("--tp", str(devices), {"tensor_parallel": devices})
-        devices *= 2
+    heads, devices = context.inventory.attention_heads, context.service.tensor_parallel
+    for more in range(devices + 1, _MOST_DEVICES + 1):
+        if (heads % more if heads is not None else more % (2 * devices)) == 0:
+            yield _Change("--tp", str(more), {"tensor_parallel": more})
 
 
 def _left_out(request: PlanRequest) -> Iterator[_Change]:
@@ -100,8 +98,6 @@ def _switches(context: Context) -> Iterator[_Change]:
     request, service = context.request, context.service
     if not request.allow_emulated:
         yield _Change("--allow-emulated", None, {"allow_emulated": True})
-    if request.kv_cache_scheme == "none":
-        yield _Change("--kv", KV_FP8, {"kv_cache_scheme": KV_FP8})
     if request.mtp == "keep":
         yield _Change("--mtp", "drop", {"mtp": "drop"})
     if not request.expert_parallel and context.inventory.moe is not None and service.tensor_parallel > 1:
@@ -135,5 +131,5 @@ def find_repairs(context: Context, problems: list[Problem]) -> tuple[Repair, ...
     numbers = list(_numbers(context, problems)) if problems else []
     changes = [*numbers, *_left_out(context.request), *_switches(context)]
     found = [repair for change in changes if (repair := _solve(context, change)) is not None]
-    found += [repair for change in _devices(context) if (repair := _solve(context, change)) is not None][:1]
+    found += islice((repair for change in _devices(context) if (repair := _solve(context, change)) is not None), 1)
     return tuple(sorted(found, key=lambda repair: (repair.delta_nll, repair.footprint_bytes, repair.flag)))

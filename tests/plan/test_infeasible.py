@@ -23,7 +23,7 @@ DATA_DIR = Path(__file__).parent.parent / "data"
 
 REQUESTS = [
     pytest.param(
-        *(item["model"], item["request"], set(item["core"])), marks=[] if item["model"] == SMALL else pytest.mark.slow
+        *(item["model"], item["request"], set(item["core"])), marks=pytest.mark.slow if item.get("slow") else []
     )
     for item in read_yaml(DATA_DIR / "infeasible.yaml")
 ]
@@ -50,7 +50,7 @@ def group_sizes(
     """Return the bytes of one group by the schemes of its members."""
     open_choices = []
     for member in group.members:
-        choices = [c for c in member.choices if not c.closed_by & demands]
+        choices = [c for c in member.choices if not c.closed_by & demands and c.scheme not in group.too_large(row)]
         if RUNS in demands:
             choices = [c for c in choices if c.scheme not in row.broken]
         if TIED in demands and row.ties and member.tied_by is not None:
@@ -131,6 +131,21 @@ def test_what_clashes_is_minimal_and_what_helps_helps(
     answer = api.solve(applied(request, best), analysis, catalog=catalog)
     safest = min((item.risk.delta_nll for item in answer.alternatives if item.risk), default=None)
     assert safest == pytest.approx(best.delta_nll, rel=1e-4)
+
+
+@pytest.mark.parametrize("fields", [{}, {"scheme": "mxfp4", "allow_emulated": True}, {"pins": {"down": "mxfp6_e2m3"}}])
+def test_a_byte_below_the_least_footprint_has_a_clash(
+    fields: dict[str, Any], analyse: Analyse, catalog: Catalog
+) -> None:
+    analysis = analyse(SMALL)
+    request = {"model": SMALL, "hardware": "mi300x", **fields}
+    with pytest.raises(InfeasibleError) as refused:
+        api.solve(PlanRequest(**request, budget_bytes=1000 * MB), analysis, catalog=catalog)
+    least = refused.value.least_footprint_bytes
+    assert api.solve(PlanRequest(**request, budget_bytes=least), analysis, catalog=catalog).alternatives
+    with pytest.raises(InfeasibleError) as refused:
+        api.solve(PlanRequest(**request, budget_bytes=least - 1), analysis, catalog=catalog)
+    assert BUDGET in {rule.id for rule in refused.value.rules}
 
 
 class TestArithmetic:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from solver.catalog import NATIVE, Catalog
-from solver.errors import BadInputError, UnknownNameError
+from solver.errors import BadInputError, NoAnswerError, UnknownNameError
 from solver.intake.inventory import Inventory
 from solver.plan.document import Alternative
 from solver.plan.patterns import QuarkPatterns
@@ -111,8 +111,11 @@ class TestForce:
 
     def test_a_torn_group_becomes_a_risk(self, solve: Solve, small: Inventory) -> None:
         torn = {"*q_proj": "fp8", "*k_proj": "ptpc_fp8"}
-        with pytest.raises(BadInputError, match="fused-groups-share-scheme"):
+        with pytest.raises(NoAnswerError, match="fused-groups-share-scheme") as refused:
             solve(MODEL, layers=torn)
+        flags = {f"--layer {pattern}={scheme}" for pattern, scheme in torn.items()}
+        assert {rule.id for rule in refused.value.rules} == {"fused-groups-share-scheme", *flags}
+        assert {"--layer", "--force"} <= {repair.flag for repair in refused.value.repairs}
         item = solve(MODEL, layers=torn, force=True).alternatives[0]
         assert (schemes(item, small, "q"), schemes(item, small, "k")) == ({"fp8"}, {"ptpc_fp8"})
         assert any(note.severity == "high" and "block 0 qkv_proj and 27 more" in note.message for note in item.risks)
