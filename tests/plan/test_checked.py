@@ -38,21 +38,17 @@ REQUESTS = st.fixed_dictionaries(
 )
 
 
-@pytest.mark.parametrize("model", MODELS)
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
-@given(asked=REQUESTS)
-def test_a_plan_that_is_returned_satisfies_every_rule(
-    model: str, asked: dict[str, object], solve: Solve, analyse: Analyse, catalog: Catalog
-) -> None:
+def check(model: str, asked: dict[str, object], solve: Solve, analyse: Analyse, catalog: Catalog) -> None:
+    """Check every plan that a request is answered with, unless it is kept as asked."""
     inventory = analyse(model).inventory
     assert inventory is not None
-    share = asked.pop("share")
-    assert isinstance(share, float)
+    fields = {name: value for name, value in asked.items() if name != "share"}
     memory = catalog.hardware.get(str(asked["hardware"])).memory
     assert memory is not None
+    share = float(str(asked["share"]))
     wanted = int(2 * inventory.elements_total * share / int(str(asked["tensor_parallel"]))) + 2 * 10**9
     try:
-        answer = solve(model, budget_bytes=min(wanted, int(memory.value)), **asked)
+        answer = solve(model, budget_bytes=min(wanted, int(memory.value)), **fields)
     except PlannerError:
         event("no plan")
         return
@@ -60,6 +56,28 @@ def test_a_plan_that_is_returned_satisfies_every_rule(
     for item in answer.alternatives:
         if "kept as asked" not in " ".join(note.message for note in item.risks):
             assert Checked(answer, item, inventory, catalog).violations() == [], item.name
+
+
+DRAWN = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@settings(DRAWN, max_examples=4)
+@given(asked=REQUESTS)
+def test_a_plan_that_is_returned_satisfies_every_rule(
+    model: str, asked: dict[str, object], solve: Solve, analyse: Analyse, catalog: Catalog
+) -> None:
+    check(model, asked, solve, analyse, catalog)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+@settings(DRAWN, max_examples=25)
+@given(asked=REQUESTS)
+def test_so_do_those_of_many_more_requests(
+    model: str, asked: dict[str, object], solve: Solve, analyse: Analyse, catalog: Catalog
+) -> None:
+    check(model, asked, solve, analyse, catalog)
 
 
 class TestChecker:

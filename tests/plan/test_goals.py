@@ -18,7 +18,10 @@ from tests.plan.test_planner import scheme_by_patterns, service_of
 BUDGETS = {"Qwen/Qwen3-8B": 12 * 10**9, "meta-llama/Llama-3.2-1B-Instruct": 3 * 10**9}
 GOALS = ("accuracy", "balanced", "size", "speed", "cpu", "gguf", "experiment")
 MACHINES = ("mi300x", "h100_sxm", "b200", "epyc_turin")
-QUESTIONS = list(product(BUDGETS, GOALS, MACHINES))
+QUESTIONS = [
+    pytest.param(*question, marks=pytest.mark.slow if question[0] == "Qwen/Qwen3-8B" else [])
+    for question in product(BUDGETS, GOALS, MACHINES)
+]
 
 
 def guides(answer: Answer) -> list[Alternative]:
