@@ -5,15 +5,7 @@ from dataclasses import dataclass, replace
 
 from solver.optimize.front import Front, hull_corners
 from solver.optimize.problem import Point
-
-LOWEST_RISK = "lowest risk"
-BALANCED = "balanced"
-SMALLEST = "smallest"
-FASTEST = "fastest"
-SIMPLEST = "simplest"
-BETWEEN = "in between"
-UNBOUND = "planner's own"
-GUIDE = "guide"
+from solver.plan.names import BALANCED, BETWEEN, FASTEST, GUIDE, LOWEST_RISK, SIMPLEST, SMALLEST
 
 FEWEST, MOST = 3, 7
 

@@ -10,19 +10,12 @@ from solver.cost.footprint import footprint
 from solver.cost.roofline import Placed, Roofline, Times
 from solver.intake.analysis import Risk as RiskNote
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Point
-from solver.plan.alternatives import (
-    BALANCED,
-    BETWEEN,
-    FASTEST,
-    LOWEST_RISK,
-    SIMPLEST,
-    SMALLEST,
-    Pick,
-)
+from solver.plan.alternatives import Pick
 from solver.plan.assignment import Assignment, assign
 from solver.plan.choices import Choices
 from solver.plan.context import Context
 from solver.plan.document import Alternative, FootprintPart, ProofPart, RiskPart
+from solver.plan.names import BALANCED, BETWEEN, FASTEST, LOWEST_RISK, SIMPLEST, SMALLEST
 from solver.plan.patterns import to_patterns
 from solver.plan.requantize import requantizing_notes, unkept_notes
 from solver.plan.serving import environment, serving_notes

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from solver.plan.alternatives import GUIDE, UNBOUND
 from solver.plan.document import Alternative
+from solver.plan.names import GUIDE, UNBOUND
 from solver.plan.request import PlanRequest
 
 _FREE: dict[str, Any] = {

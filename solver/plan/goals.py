@@ -7,7 +7,7 @@ from solver.catalog import Catalog
 from solver.catalog.goal import Goal
 from solver.catalog.template import Template
 from solver.errors import MissingError
-from solver.plan.alternatives import GUIDE
+from solver.plan.names import GUIDE
 from solver.plan.request import PlanRequest
 
 DEFAULT_GOAL = "accuracy"

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from solver.catalog.rule import Yields
 from solver.errors import InfeasibleError, LimitReachedError, PlannerError
 from solver.optimize.problem import Point
-from solver.plan.alternatives import LOWEST_RISK, Pick
+from solver.plan.alternatives import Pick
 from solver.plan.assignment import Assignment, assign
 from solver.plan.context import Context, resolve
 from solver.plan.describe import describe
 from solver.plan.document import Alternative
 from solver.plan.explanation import Outcome, PlanPart
+from solver.plan.names import LOWEST_RISK
 from solver.plan.request import PlanRequest
 from solver.plan.solved import solved
 from solver.rules.units import Member

@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from solver.plan.alternatives import GUIDE
 from solver.plan.document import Alternative, Answer, Provenance
+from solver.plan.names import GUIDE
 from solver.units import format_count, format_size, format_size_both
 
 

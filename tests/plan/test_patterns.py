@@ -43,7 +43,7 @@ class TestAnyAssignment:
         template = template_of(analysis, catalog)
         kv_fp8 = data.draw(st.booleans())
         parts = partition(analysis.inventory, catalog.backends.get("vllm"), template.exclude_layers)
-        units = tie(parts.units, template.kv_layers, "kv") if kv_fp8 else parts.units
+        units = tie(parts.units, template.kv_layers) if kv_fp8 else parts.units
         schemes = dict.fromkeys(parts.native, NATIVE)
         for unit in units:
             chosen = data.draw(st.sampled_from(SCHEMES))

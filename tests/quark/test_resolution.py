@@ -103,7 +103,7 @@ class TestAnyAssignment:
         kv_fp8 = data.draw(st.booleans())
         backend = catalog.backends.get(data.draw(st.sampled_from(["vllm", "none"])))
         parts = partition(small.inventory, backend, template.exclude_layers)
-        units = tie(parts.units, template.kv_layers, "kv") if kv_fp8 else parts.units
+        units = tie(parts.units, template.kv_layers) if kv_fp8 else parts.units
         schemes = dict.fromkeys(parts.native, NATIVE)
         for unit in units:
             schemes |= dict.fromkeys(unit.members, data.draw(st.sampled_from(pool)))

@@ -1,0 +1,10 @@
+"""Names under which plans are offered."""
+
+LOWEST_RISK = "lowest risk"
+BALANCED = "balanced"
+SMALLEST = "smallest"
+FASTEST = "fastest"
+SIMPLEST = "simplest"
+BETWEEN = "in between"
+UNBOUND = "planner's own"
+GUIDE = "guide"
