@@ -4,7 +4,16 @@ from typing import Annotated, Any
 
 import typer
 
-from solver.cli.options import NoCacheOption, ProfilesOption, RevisionOption, TrustOption
+from solver.cli.options import (
+    BackendOption,
+    ContextOption,
+    ExpertParallelOption,
+    HardwareOption,
+    NoCacheOption,
+    ProfilesOption,
+    RevisionOption,
+    TrustOption,
+)
 from solver.cli.solve import Kv, Mtp, Scope
 
 
@@ -18,20 +27,18 @@ def explain(
         str | None, typer.Option(help="Asked about without --layer; beside it, the plan's. awq,smoothquant, or none.")
     ] = None,
     kv: Annotated[Kv | None, typer.Option(help="KV cache: asked about without --layer; beside it, the plan's.")] = None,
-    hardware: Annotated[str | None, typer.Option(help="Accelerator; by default that of ./env_context.json.")] = None,
+    hardware: HardwareOption = None,
     budget: Annotated[
         str | None, typer.Option(help="Bytes of one device, 40GB or 40GiB; by default what the stack may use.")
     ] = None,
     budget_scope: Annotated[
         Scope | None, typer.Option(help="Bound everything on the device [total], or weights alone.")
     ] = None,
-    backend: Annotated[str | None, typer.Option(help="Serving stack; by default the hardware's own.")] = None,
-    context: Annotated[str | None, typer.Option(help="Tokens of a sequence, 8192 or 8k.")] = None,
+    backend: BackendOption = None,
+    context: ContextOption = None,
     concurrency: Annotated[int | None, typer.Option(help="Sequences in service at once.", min=1, max=10**6)] = None,
     tp: Annotated[int | None, typer.Option(help="Devices that share each layer.", min=1, max=4096)] = None,
-    expert_parallel: Annotated[
-        bool, typer.Option("--expert-parallel", help="Share routed experts out whole over the --tp devices.")
-    ] = False,
+    expert_parallel: ExpertParallelOption = False,
     mtp: Annotated[Mtp | None, typer.Option(help="Multi-token-prediction layers: count them, or not.")] = None,
     allow_emulated: Annotated[
         bool, typer.Option("--allow-emulated", help="Allow schemes that the stack only emulates: no speed-up.")

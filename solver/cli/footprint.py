@@ -4,24 +4,31 @@ from typing import Annotated
 
 import typer
 
-from solver.cli.options import NoCacheOption, ProfilesOption, RevisionOption, TrustOption
+from solver.cli.options import (
+    BackendOption,
+    ContextOption,
+    ExpertParallelOption,
+    HardwareOption,
+    NoCacheOption,
+    ProfilesOption,
+    RevisionOption,
+    TrustOption,
+)
 from solver.cli.solve import Kv, Mtp
 
 
 def footprint(
     model: Annotated[str, typer.Argument(help="A config.json, a checkpoint's folder, a bundled model or a hub id.")],
-    hardware: Annotated[str | None, typer.Option(help="Accelerator; by default that of ./env_context.json.")] = None,
+    hardware: HardwareOption = None,
     budget: Annotated[
         str | None, typer.Option(help="Bytes of one device, 40GB or 40GiB; by default what the stack may use.")
     ] = None,
-    backend: Annotated[str | None, typer.Option(help="Serving stack; by default the hardware's own.")] = None,
-    context: Annotated[str | None, typer.Option(help="Tokens of a sequence, 8192 or 8k.")] = None,
+    backend: BackendOption = None,
+    context: ContextOption = None,
     concurrency: Annotated[int, typer.Option(help="Sequences in service at once.", min=1, max=10**6)] = 1,
     tp: Annotated[int, typer.Option(help="Devices that share each layer.", min=1, max=4096)] = 1,
     pp: Annotated[int, typer.Option(help="Pipeline stages, each of --tp devices.", min=1, max=4096)] = 1,
-    expert_parallel: Annotated[
-        bool, typer.Option("--expert-parallel", help="Share routed experts out whole over the --tp devices.")
-    ] = False,
+    expert_parallel: ExpertParallelOption = False,
     mtp: Annotated[Mtp, typer.Option(help="Multi-token-prediction layers: count them, or not.")] = Mtp.drop,
     kv: Annotated[Kv, typer.Option(help="KV cache.")] = Kv.none,
     allow_emulated: Annotated[

@@ -18,6 +18,12 @@ TrustOption = Annotated[
         help="Run Python code that lies beside the model's configuration, here and in Quark. Read it first.",
     ),
 ]
+HardwareOption = Annotated[str | None, typer.Option(help="Accelerator; by default that of ./env_context.json.")]
+BackendOption = Annotated[str | None, typer.Option(help="Serving stack; by default the hardware's own.")]
+ContextOption = Annotated[str | None, typer.Option(help="Tokens of a sequence, 8192 or 8k.")]
+ExpertParallelOption = Annotated[
+    bool, typer.Option("--expert-parallel", help="Share routed experts out whole over the --tp devices.")
+]
 RevisionOption = Annotated[str | None, typer.Option("--revision", help="Branch, tag or commit of a hub model.")]
 
 NoCacheOption = Annotated[

@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from solver.cli.options import NoCacheOption, ProfilesOption, RevisionOption, TrustOption
+from solver.cli.options import (
+    BackendOption,
+    ContextOption,
+    ExpertParallelOption,
+    HardwareOption,
+    NoCacheOption,
+    ProfilesOption,
+    RevisionOption,
+    TrustOption,
+)
 from solver.version import __version__
 
 
@@ -60,9 +69,9 @@ def solve(
     budget_scope: Annotated[
         Scope, typer.Option(help="Bound everything on the device, or weights alone.")
     ] = Scope.total,
-    hardware: Annotated[str | None, typer.Option(help="Accelerator; by default that of ./env_context.json.")] = None,
-    backend: Annotated[str | None, typer.Option(help="Serving stack; by default the hardware's own.")] = None,
-    context: Annotated[str | None, typer.Option(help="Tokens of a sequence, 8192 or 8k.")] = None,
+    hardware: HardwareOption = None,
+    backend: BackendOption = None,
+    context: ContextOption = None,
     concurrency: Annotated[int, typer.Option(help="Sequences in service at once.", min=1, max=10**6)] = 1,
     max_num_seqs: Annotated[
         int | None, typer.Option(help="Sequences that the stack batches; by default --concurrency.", min=1, max=10**6)
@@ -71,9 +80,7 @@ def solve(
         int | None, typer.Option(help="Tokens that the stack batches; by default at most 2048.", min=1, max=10**7)
     ] = None,
     tp: Annotated[int, typer.Option(help="Devices that share each layer.", min=1, max=4096)] = 1,
-    expert_parallel: Annotated[
-        bool, typer.Option("--expert-parallel", help="Share routed experts out whole over the --tp devices.")
-    ] = False,
+    expert_parallel: ExpertParallelOption = False,
     mtp: Annotated[Mtp, typer.Option(help="Multi-token-prediction layers: count them, or not.")] = Mtp.drop,
     kv: Annotated[Kv | None, typer.Option(help="KV cache; by default the planner chooses.")] = None,
     algorithm: Annotated[

@@ -27,3 +27,18 @@ def read_json(path: Path) -> Any:
 
     """
     return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unambiguous)
+
+
+def small_object(path: Path) -> dict[str, Any] | None:
+    """Return the JSON object in a file, or None if it holds none or cannot be read."""
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            # Checkpoints are large: what does not begin as a JSON object is not read.
+            if not file.read(64).lstrip().startswith(b"{"):
+                return None
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None

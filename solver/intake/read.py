@@ -1,6 +1,7 @@
 """Reads `model_analysis.json`, ours or Quark's, and completes it where the configuration is reachable."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -9,6 +10,7 @@ from solver.catalog import Catalog
 from solver.errors import BadInputError, MissingError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.analyze import analyze_source
+from solver.intake.json_file import small_object
 from solver.intake.shipped import shipped_analysis
 from solver.intake.source import find_source
 
@@ -18,17 +20,11 @@ _MEND = "`solve analyze MODEL -o model_analysis.json` writes one."
 
 def is_analysis(path: Path) -> bool:
     """Return whether a file is a model analysis rather than a configuration, by its name or its content."""
-    try:
-        if path.name == ANALYSIS_NAME or not path.is_file():
+    if path.name == ANALYSIS_NAME:
+        with suppress(OSError):
             return path.is_file()
-        with path.open("rb") as file:
-            # Checkpoints are large: what does not begin as a JSON object is not read.
-            if not file.read(64).lstrip().startswith(b"{"):
-                return False
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
         return False
-    return isinstance(content, dict) and "analysis_status" in content
+    return "analysis_status" in (small_object(path) or {})
 
 
 def load_analysis(path: Path) -> ModelAnalysis:

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from solver.errors import BadInputError, MissingError
 from solver.files import write_atomic
+from solver.intake.json_file import small_object
 from solver.plan.document import QuantPlan
 
 PLAN_NAME = "quant_plan.json"
@@ -56,14 +57,4 @@ def write_plan(path: Path, plan: QuantPlan) -> None:
 
 def is_plan(path: Path) -> bool:
     """Return whether a file is a written plan rather than a model, by its content."""
-    try:
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            # Checkpoints are large: what does not begin as a JSON object is not read.
-            if not file.read(64).lstrip().startswith(b"{"):
-                return False
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(content, dict) and "requires_confirmation" in content
+    return "requires_confirmation" in (small_object(path) or {})
