@@ -139,10 +139,10 @@ class TestStreams:
     def test_what_was_assumed_names_its_flag(self, analysed: Path, run: Run) -> None:
         text = " ".join(run(*ON).out.split())
         assumed = re.findall(r"assumed (.+?)(?= assumed |quant-plan-solver)", text)
-        assert len(assumed) == 6
+        assert len(assumed) == 7
         flags = {flag for line in assumed for flag in re.findall(r"--[a-z][a-z-]+", line)}
         batch = {"--max-num-seqs", "--max-num-batched-tokens"}
-        assert flags == {"--context", "--backend", "--concurrency", "--tp", "--budget"} | batch
+        assert flags == {"--goal", "--context", "--backend", "--concurrency", "--tp", "--budget"} | batch
         given = run(*ON, "--context", "8k", "--budget", "5GB", "--backend", "vllm").out
         assert "--context" not in given
         assert "--budget" not in given
