@@ -34,6 +34,7 @@ class Asking:
     revision: str | None
     cache: bool
     profiles: Path | None
+    as_json: bool
 
     def document(self) -> dict[str, Any]:
         """Return the question as JSON, for an error about it."""
@@ -58,7 +59,8 @@ def _request(asking: Asking, plan: QuantPlan | None, catalog: Catalog) -> PlanRe
         return PlanRequest.model_validate(PlanRequest.model_validate(plan.request).model_dump() | fields)
     settled = settle_hardware(fields.get("hardware"), catalog)
     notes = settled.notes(settled.hardware, fields.get("tensor_parallel", 1), catalog)
-    tell(notes)
+    if not asking.as_json:
+        tell(notes)
     fields |= {"hardware": settled.hardware, "notes": notes}
     return PlanRequest.model_validate(fields | {"model": asking.model})
 
@@ -82,7 +84,7 @@ def _explanation(asking: Asking) -> Explanation:
         return api.explain(request, question, analysis, catalog=catalog)
 
 
-def run(asking: Asking, *, as_json: bool) -> None:
+def run(asking: Asking) -> None:
     """Answer on stdout; with `--json` an error becomes the document.
 
     Raises
@@ -93,12 +95,12 @@ def run(asking: Asking, *, as_json: bool) -> None:
     try:
         answer = _explanation(asking)
     except PlannerError as error:
-        if not as_json:
+        if not asking.as_json:
             raise
         document = ErrorAnswer(request=asking.document(), error=error.document())
         typer.echo(to_json(document.model_dump(mode="json")), nl=False)
         raise typer.Exit(error.exit_code) from error
-    if as_json:
+    if asking.as_json:
         typer.echo(to_json(answer.model_dump(mode="json")), nl=False)
     else:
         print_explanation(answer, answers())

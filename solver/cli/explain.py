@@ -81,5 +81,6 @@ def explain(
         revision=revision,
         cache=not no_cache,
         profiles=profiles,
+        as_json=as_json,
     )
-    run(asking, as_json=as_json)
+    run(asking)

@@ -88,7 +88,7 @@ def refuse_unknown(target: str, asked: set[str], known: dict[str, frozenset[str]
     for name in sorted(asked - known.get(target, frozenset())):
         able = [other for other, options in known.items() if name in options]
         raise BadInputError(
-            f"{target} cannot express {FLAGS[name]}.",
+            f"{target} cannot express {FLAGS[name]} (rule target-passes-option).",
             where=f"--to {target}",
             mend=f"`--to {' or '.join(able)}` can." if able else None,
         )

@@ -53,6 +53,11 @@ class LayerFamily(Record):
         """Layers of this family in the model."""
         return max(1, len(self.block_indices)) * self.layers_per_block
 
+    @property
+    def glob(self) -> str:
+        """A pattern for all layers of the family, experts included."""
+        return self.name.replace("{block}", "*").replace("{expert}", "*")
+
     def path(self, block: int | None = None, expert: int | None = None) -> str:
         """Return the module path of one layer; a placeholder without an index stays."""
         name = self.name if block is None else self.name.replace("{block}", str(block))

@@ -26,7 +26,7 @@ class SolverSettings:
     deterministic_seconds: float = 30.0
 
     merge_work: int = 30_000_000
-    """Points that the stages of one merge may have together, some 30 seconds; beyond, points are sampled."""
+    """Points that the stages of one merge may have together (a 405B model's have 3 million); beyond, it is sampled."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """The front of footprint and risk over all rows of settings: every point, or proven ones where there are too many."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Protocol, overload
 
@@ -25,6 +26,7 @@ class _Row(Protocol):
     @property
     def risks(self) -> Integers: ...
     def counts(self, indices: Sequence[int]) -> list[Counts]: ...
+    def proof(self, index: int) -> Proof: ...
 
 
 class _SampledRow:
@@ -45,9 +47,14 @@ class _SampledRow:
     def counts(self, indices: Sequence[int]) -> list[Counts]:
         return [self._points[index].counts for index in indices]
 
+    def proof(self, index: int) -> Proof:
+        return self._points[index].proof
+
 
 class Front(Sequence[Point]):
     """Points that none beats in bytes and risk, by rising bytes; each becomes an assignment when it is asked for.
+
+    Assignments cost a second run of the merge: ask for several points at once.
 
     Parameters
     ----------
@@ -72,6 +79,7 @@ class Front(Sequence[Point]):
         kept = order[falls] if len(order) else order
         self.totals, self.risks = totals[kept], risks[kept]
         self._owners, self._places = owners[kept], places[kept]
+        self._made: dict[int, Point] = {}
         verify_front(self.totals, self.risks)
 
     def __len__(self) -> int:
@@ -84,18 +92,34 @@ class Front(Sequence[Point]):
     def __getitem__(self, index: int | slice) -> Point | list[Point]:
         """Return a point, or several, re-checked from its assignment."""
         if isinstance(index, slice):
-            return [self[place] for place in range(len(self))[index]]
-        problem, row = self._rows[self._owners[index]]
-        (counts,) = row.counts([int(self._places[index])])
-        vector = problem.vector(counts)
-        if (vector[0] + problem.service_bytes, vector[1]) != (self.totals[index], self.risks[index]):
-            raise VerificationError(f"an assignment costs {vector}, which is not its point of the front")
-        point = Point(problem, counts, vector, Proof("optimal", "risk", vector[1], vector[1]))
-        verify_point(point, self._budget)
-        return point
+            return self.points(range(len(self))[index])
+        return self.points([range(len(self))[index]])[0]
 
     def __iter__(self) -> Iterator[Point]:
-        return (self[index] for index in range(len(self)))
+        return iter(self.points(range(len(self))))
+
+    def points(self, indices: Sequence[int]) -> list[Point]:
+        """Return some points, each re-checked from its assignment.
+
+        Raises
+        ------
+        VerificationError
+            If an assignment does not cost what its point says, or breaks the budget.
+        """
+        wanted: dict[int, list[int]] = defaultdict(list)
+        for index in indices:
+            if index not in self._made:
+                wanted[int(self._owners[index])].append(index)
+        for owner, ours in wanted.items():
+            problem, row = self._rows[owner]
+            places = [int(self._places[index]) for index in ours]
+            for index, place, counts in zip(ours, places, row.counts(places), strict=True):
+                vector = problem.vector(counts)
+                if (vector[0] + problem.service_bytes, vector[1]) != (self.totals[index], self.risks[index]):
+                    raise VerificationError(f"an assignment costs {vector}, which is not its point of the front")
+                self._made[index] = Point(problem, counts, vector, row.proof(place))
+                verify_point(self._made[index], self._budget)
+        return [self._made[index] for index in indices]
 
 
 def _row(problem: Problem, limit: int, settings: SolverSettings) -> tuple[_Row, bool]:

@@ -12,7 +12,7 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.optimize.problem import Counts, Option, Problem
+from solver.optimize.problem import Counts, Option, Problem, Proof
 
 
 class FrontTooLargeError(Exception):
@@ -122,6 +122,11 @@ class MergedFront:
     def risks(self) -> Integers:
         """Risk steps of each point, falling."""
         return self._last.risks + self._problem.fixed[1]
+
+    def proof(self, index: int) -> Proof:
+        """Return that no assignment has less risk at a point's bytes: the merge leaves out only what is beaten."""
+        risk = int(self.risks[index])
+        return Proof("optimal", "risk", risk, risk)
 
     def counts(self, indices: Sequence[int]) -> list[Counts]:
         """Return the options that make some points: for each class and option, how many units take it.

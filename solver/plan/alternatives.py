@@ -1,6 +1,6 @@
 """Three to seven plans from the front, each with a reason to exist."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from solver.optimize.front import Front, hull_corners
@@ -29,8 +29,8 @@ class Pick:
         return replace(self, names=names, reasons=(*self.reasons, reason))
 
 
-def knee(front: Front) -> Point:
-    """Return the point farthest below the line between the ends of the front, both axes scaled to 0..1."""
+def knee(front: Front) -> int:
+    """Return the index of the point farthest below the line between the ends of the front, both axes scaled to 0..1."""
     totals: list[int] = front.totals.tolist()
     risks: list[int] = front.risks.tolist()
     width, height = totals[-1] - totals[0], risks[0] - risks[-1]
@@ -39,23 +39,24 @@ def knee(front: Front) -> Point:
         # Exact integers: distance from the chord times width times height.
         return (totals[-1] - totals[index]) * height - (risks[index] - risks[-1]) * width
 
-    return front[max(range(len(front)), key=below)]
+    return max(range(len(front)), key=below)
 
 
-def _between(front: Front, taken: Sequence[Point], wanted: int) -> list[Point]:
+def _between(front: Front, taken: Iterable[Point], wanted: int) -> list[Point]:
     """Return up to `wanted` further points: the corners of the front's lower hull nearest to an even spread by bytes.
 
     At its corners whole classes of layers take one scheme, which keeps patterns short.
     """
     totals = front.totals.tolist()
-    free = [index for index in hull_corners(front) if totals[index] not in {point.total_bytes for point in taken}]
+    held = {point.total_bytes for point in taken}
+    free = [index for index in hull_corners(front) if totals[index] not in held]
     chosen: list[int] = []
     for number in range(1, max(0, wanted) + 1):
         target = totals[0] + (totals[-1] - totals[0]) * number // (wanted + 1)
         left = [index for index in free if index not in chosen]
         if left:
             chosen.append(min(left, key=lambda index: (abs(totals[index] - target), index)))
-    return [front[index] for index in sorted(chosen)]
+    return front.points(sorted(chosen))
 
 
 def pick(front: Front, fastest: Point | None, uniform: Sequence[Point]) -> list[Pick]:
@@ -74,7 +75,8 @@ def pick(front: Front, fastest: Point | None, uniform: Sequence[Point]) -> list[
         Plans with one scheme everywhere, least risky first.
 
     """
-    named = [(front[-1], LOWEST_RISK), (knee(front), BALANCED), (front[0], SMALLEST)]
+    least_risky, balanced, smallest = front.points([len(front) - 1, knee(front), 0])
+    named = [(least_risky, LOWEST_RISK), (balanced, BALANCED), (smallest, SMALLEST)]
     named += [(fastest, FASTEST)] if fastest is not None else []
     named += [(uniform[0], SIMPLEST)] if uniform else []
     names: dict[tuple[int, int, int], list[str]] = {}
@@ -83,7 +85,7 @@ def pick(front: Front, fastest: Point | None, uniform: Sequence[Point]) -> list[
         key = (point.risk, point.total_bytes, point.read_bytes)
         points.setdefault(key, point)
         names.setdefault(key, []).append(name)
-    for point in _between(front, list(points.values()), FEWEST - len(points)):
+    for point in _between(front, points.values(), FEWEST - len(points)):
         key = (point.risk, point.total_bytes, point.read_bytes)
         points.setdefault(key, point)
         names.setdefault(key, []).append(BETWEEN)

@@ -8,8 +8,7 @@ from solver.cost.weights import kv_scale_bytes, mtp_bytes, other_bytes
 from solver.optimize.core import Row
 from solver.plan.context import Context
 from solver.plan.settings import settings_target
-from solver.rules.refusal import standing
-from solver.rules.settings import KV_FP8, Settings, settings_refusals
+from solver.rules.settings import KV_FP8, Aspect, Settings, refusals_despite
 
 
 def _rows(context: Context) -> Iterator[Settings]:
@@ -18,7 +17,7 @@ def _rows(context: Context) -> Iterator[Settings]:
     sets: list[tuple[Algorithm, ...]] = [(), *((algorithm,) for algorithm in catalog.algorithms if algorithm.offered)]
     if named is not None:
         sets.append(tuple(catalog.algorithms.get(name) for name in named))
-    export = (context.service.backend.loads or ("quark",))[0]
+    export = settings_target(context).exports[0]
     for algorithms in dict.fromkeys(tuple(item.name for item in chosen) for chosen in sets):
         for kv_cache_scheme in (None, KV_FP8):
             yield Settings(tuple(catalog.algorithms.get(name) for name in algorithms), kv_cache_scheme, export)
@@ -28,15 +27,14 @@ def _closed_by(context: Context, row: Settings) -> frozenset[str]:
     """Return the rules that refuse a row, those left out that yield to what the user names, and the user's flags."""
     request, catalog = context.request, context.catalog
     named, kv = request.algorithms, row.kv_cache_scheme or "none"
+    insisted: set[Aspect] = {"export"}
+    if row.algorithm_names == named:
+        insisted.add("algorithms")
+    if request.kv_cache_scheme == kv:
+        insisted.add("kv")
     # Which families are left is the layers' matter, not the table's.
-    refused = settings_refusals(row, settings_target(context, (scheme.name for scheme in catalog.schemes)))
-
-    standing_rules = {refusal.rule for refusal in standing(refused, catalog.rules, forced=request.force)}
-
-    def insisted(rule: str) -> bool:
-        return row.algorithm_names == named if rule.startswith("algorithm") else request.kv_cache_scheme == kv
-
-    closed = {r.rule for r in refused if not insisted(r.rule) or r.rule in standing_rules}
+    target = settings_target(context, (scheme.name for scheme in catalog.schemes))
+    closed = {r.rule for r in refusals_despite(row, target, insisted, catalog.rules, forced=request.force)}
     if named is not None and row.algorithm_names != named:
         closed.add(f"--algorithm {','.join(named) or 'none'}")
     if request.kv_cache_scheme not in {None, kv}:

@@ -120,12 +120,12 @@ def _pinned(subject: Subject, name: str, request: PlanRequest) -> PlanRequest:
 
 
 def _answer_scheme(
-    subject: Subject, asked: str, context: Context, solved: Safest | None, optimum: Outcome
+    subject: Subject, asked: str, context: Context, safest: Safest | None, optimum: Outcome
 ) -> SchemeAnswer:
     name = NATIVE if asked == NATIVE else context.catalog.schemes.get(asked).name
     against = () if name == NATIVE else scheme_verdicts(subject, context.catalog.schemes.get(name), context)
     needs = needed(against)
-    beaten = None if needs == "nothing" else _beaten_by(subject, name, context, _settings(solved))
+    beaten = None if needs == "nothing" else _beaten_by(subject, name, context, _settings(safest))
     if optimum.plan is not None and set(optimum.plan.given) == {name}:
         insisted: Outcome | None = optimum
     else:
@@ -133,8 +133,8 @@ def _answer_scheme(
     return SchemeAnswer(scheme=name, refusals=against, needs=needs, beaten_by=beaten, insisted=insisted)
 
 
-def _settings(solved: Safest | None) -> Settings:
-    return Settings((), None) if solved is None else solved.point.problem.settings
+def _settings(safest: Safest | None) -> Settings:
+    return Settings((), None) if safest is None else safest.point.problem.settings
 
 
 def _written(subject: Subject, plan: QuantPlan | None) -> dict[str, int] | None:
@@ -166,7 +166,7 @@ def explain(
     if question.scheme not in {None, NATIVE}:
         catalog.schemes.get(str(question.scheme))  # an unknown name before the slow part
     question.settings.check(catalog)
-    solved, optimum = solved_or_why(context, subject.members)
+    safest, optimum = solved_or_why(context, subject.members)
     asks_all = question.layer is not None and question.scheme is None
     return Explanation(
         request=request.document(),
@@ -178,8 +178,8 @@ def explain(
         units=unit_parts(subject, context),
         optimum=optimum,
         written=_written(subject, question.written) if question.layer is not None else None,
-        scheme=None if question.scheme is None else _answer_scheme(subject, question.scheme, context, solved, optimum),
-        schemes=_rows(subject, context, _settings(solved)) if asks_all else (),
+        scheme=None if question.scheme is None else _answer_scheme(subject, question.scheme, context, safest, optimum),
+        schemes=_rows(subject, context, _settings(safest)) if asks_all else (),
         settings=answer_settings(question.settings, context, optimum),
         assumptions=context.assumptions,
     )

@@ -12,7 +12,7 @@ from solver.plan.insistence import insist
 from solver.plan.request import PlanRequest
 from solver.plan.settings import settings_target
 from solver.plan.verdicts import needed, verdicts
-from solver.rules.settings import Settings, settings_refusals
+from solver.rules.settings import Aspect, Settings, settings_refusals
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ class _Asked:
     """One setting: its flag, the row that has nothing else, and the fields of a request that insists on it."""
 
     flag: str
+    aspect: Aspect
     row: Settings
     update: dict[str, Any]
     chosen_unasked: bool
@@ -56,6 +57,7 @@ def _algorithms(names: tuple[str, ...], context: Context, optimum: Outcome) -> _
     known = ",".join(item.name for item in algorithms)
     return _Asked(
         flag=f"--algorithm {known or 'none'}",
+        aspect="algorithms",
         row=Settings(algorithms, None),
         update={"algorithms": tuple(item.name for item in algorithms)},
         chosen_unasked=len(algorithms) < 2 and all(item.offered for item in algorithms),
@@ -66,6 +68,7 @@ def _algorithms(names: tuple[str, ...], context: Context, optimum: Outcome) -> _
 def _kv_cache(scheme: str, optimum: Outcome) -> _Asked:
     return _Asked(
         flag=f"--kv {scheme}",
+        aspect="kv",
         row=Settings((), None if scheme == "none" else scheme),
         update={"kv_cache_scheme": scheme},
         chosen_unasked=True,
@@ -89,10 +92,7 @@ def _answer(asked: _Asked, context: Context, optimum: Outcome) -> SettingAnswer:
     except PlannerError:
         # Nothing may be chosen at all: the settings are judged all the same.
         schemes = frozenset()
-    # How checkpoints are written is no part of this question, and the row names no format.
-    found = [
-        r for r in settings_refusals(asked.row, settings_target(context, schemes)) if r.rule != "one-export-format"
-    ]
+    found = settings_refusals(asked.row, settings_target(context, schemes), {asked.aspect})
     against = verdicts(found, context.catalog)
     needs = needed(against)
     insisted = optimum if asked.used else insist(context.request.model_copy(update=asked.update), needs, context, ())

@@ -3,6 +3,7 @@
 from typing import Any
 
 from solver.plan.document import Alternative
+from solver.plan.kept import is_kept
 from solver.plan.names import GUIDE, UNBOUND
 from solver.plan.request import PlanRequest
 
@@ -34,10 +35,7 @@ def insistences(request: PlanRequest) -> tuple[str, ...]:
 def freed(request: PlanRequest, alternatives: tuple[Alternative, ...]) -> PlanRequest | None:
     """Return the request without its insistence, or None where no rule is set aside by it."""
     kept = any(
-        note.severity == "high" and "(rule " in note.message
-        for item in alternatives
-        if item.name != GUIDE
-        for note in item.risks
+        note.severity == "high" and is_kept(note) for item in alternatives if item.name != GUIDE for note in item.risks
     )
     return request.model_copy(update=_FREE) if kept and insistences(request) else None
 

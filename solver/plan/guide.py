@@ -6,16 +6,14 @@ from dataclasses import dataclass, replace
 from solver.catalog import NATIVE
 from solver.catalog.goal import GuideRow
 from solver.errors import PlannerError
-from solver.intake.analysis import Risk as RiskNote
 from solver.optimize.problem import Point, Proof
 from solver.plan.choices import Choices, find_choices
 from solver.plan.context import Context
+from solver.plan.kept import as_guided
 from solver.plan.pins import case_of
 from solver.plan.problems import find_problems
 from solver.rules.options import refusals
 from solver.units import format_size
-
-_INSISTED = "kept as asked, --scheme "
 
 
 @dataclass(frozen=True)
@@ -50,11 +48,6 @@ def _said(row: GuideRow) -> str:
     return f"Quark's guide for '{row.says}': {row.advice}"
 
 
-def _renamed(note: RiskNote) -> RiskNote:
-    """Return a risk of insisting on the scheme as one of following the guide."""
-    return note.model_copy(update={"message": note.message.replace(_INSISTED, "as Quark's guide says, ")})
-
-
 def _plan(context: Context, choices: Choices, row: GuideRow, scheme: str, algorithms: tuple[str, ...]) -> GuidePlan:
     request = context.request
     # The guide is silent on the cache: it stays as it is unless the user said otherwise.
@@ -66,8 +59,8 @@ def _plan(context: Context, choices: Choices, row: GuideRow, scheme: str, algori
     counts = tuple((part.count,) for part in problem.classes)
     vector = problem.vector(counts)
     point = Point(problem, counts, vector, Proof("optimal", "risk", vector[1], vector[1]))
-    obstacle = added[0].message.removeprefix(f"{_INSISTED}{scheme}: ") if added else None
-    risks = tuple(_renamed(note) for note in found.risks)
+    obstacle = next(iter(_obstacles(inner, found, scheme)), None)
+    risks = tuple(as_guided(note) if note in added else note for note in found.risks)
     return GuidePlan(row, scheme, point, replace(found, risks=risks), inner, obstacle)
 
 
@@ -77,6 +70,14 @@ def _algorithms(context: Context, row: GuideRow) -> list[tuple[str, ...]]:
         return [context.request.algorithms]
     configured: list[tuple[str, ...]] = [(name,) for name in row.algorithms if name in context.template.algorithms]
     return [(), *configured] if row.optional or not configured else configured
+
+
+def _obstacles(context: Context, choices: Choices, scheme: str) -> Iterator[str]:
+    """Yield what keeps the stack from loading a scheme where layers are given it all the same."""
+    profile = context.catalog.schemes.get(scheme)
+    given = (unit for unit, names in choices.allowed.items() if names == (profile.name,))
+    for family in dict.fromkeys(member.family for unit in given for member in unit.members):
+        yield from map(str, refusals(case_of(context, family, profile)))
 
 
 def _left_native(plan: GuidePlan, choices: Choices) -> str | None:

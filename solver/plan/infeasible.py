@@ -10,7 +10,7 @@ from solver.optimize.core import BUDGET, minimal_core
 from solver.optimize.points import smallest_of_all
 from solver.optimize.problem import Problem
 from solver.plan.assignment import assign
-from solver.plan.choices import find_choices
+from solver.plan.choices import Choices, find_choices
 from solver.plan.clash import find_clash
 from solver.plan.context import Context
 from solver.plan.problems import find_problems
@@ -28,12 +28,12 @@ def _sentence(context: Context, demand: str) -> str:
     return context.catalog.rules.get(demand).sentence
 
 
-def _items(context: Context, problems: list[Problem]) -> dict[str, int]:
+def _items(context: Context, choices: Choices, problems: list[Problem]) -> dict[str, int]:
     """Return the items of the smallest plan in bytes on a device, the largest first: weights by part, and the rest."""
     least = smallest_of_all(problems, solver_settings(context))
     catalog, service, inventory = context.catalog, context.service, context.inventory
     sizes: Counter[str] = Counter()
-    for member, name in assign(least, find_choices(context).partition).schemes.items():
+    for member, name in assign(least, choices.partition).schemes.items():
         role = catalog.roles.named(member.family.role)
         scheme = None if name == NATIVE else catalog.schemes.get(name)
         held = held_bytes(member.family, scheme, role, service, inventory, context.analysis.model.model_type)
@@ -55,11 +55,12 @@ def explained(error: NoAnswerError, context: Context) -> NoAnswerError:
     core = minimal_core(clash, solver_settings(context))
     rules = tuple(ClashingRule(demand, _sentence(context, demand)) for demand in core)
     if isinstance(error, InfeasibleError):
-        problems = find_problems(context, find_choices(context))
+        choices = find_choices(context)
+        problems = find_problems(context, choices)
         return InfeasibleError(
             error.what,
             least_footprint_bytes=error.least_footprint_bytes,
-            items=_items(context, problems),
+            items=_items(context, choices, problems),
             mend=error.mend,
             rules=rules,
             repairs=find_repairs(context, problems),

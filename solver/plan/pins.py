@@ -72,8 +72,7 @@ def _role_pins(context: Context) -> Iterator[Pin]:
                 mend=f"It has {', '.join(dict.fromkeys(family.role for family in families))}.",
             )
         for family in named:
-            pattern = family.name.replace("{block}", "*").replace("{expert}", "*")
-            yield Pin(pattern, scheme, f"--pin {role}={scheme}")
+            yield Pin(family.glob, scheme, f"--pin {role}={scheme}")
 
 
 def find_pins(context: Context, members: Sequence[Member]) -> list[Pin]:

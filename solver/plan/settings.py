@@ -8,7 +8,7 @@ from solver.plan.choices import Choices
 from solver.plan.context import Context
 from solver.plan.kept import kept_as_asked
 from solver.rules.refusal import standing
-from solver.rules.settings import Settings, SettingsRequest, Target, kv_refusals, legal_settings, settings_refusals
+from solver.rules.settings import SETTINGS_RULES, Settings, SettingsRequest, Target, legal_settings, settings_refusals
 
 
 def settings_target(context: Context, schemes: Iterable[str] = ()) -> Target:
@@ -31,7 +31,7 @@ def refuse_kv_cache(context: Context, kv_cache_scheme: str | None) -> None:
     BadInputError
         If one does; it is named.
     """
-    refused = kv_refusals(settings_target(context), kv_cache_scheme)
+    refused = settings_refusals(Settings((), kv_cache_scheme), settings_target(context), {"kv"})
     for refusal in standing(refused, context.catalog.rules, forced=context.request.force):
         raise BadInputError(
             f"{refusal}.", where=f"--kv {kv_cache_scheme}", mend="Leave --kv out, or ask for `--kv none`."
@@ -41,9 +41,9 @@ def refuse_kv_cache(context: Context, kv_cache_scheme: str | None) -> None:
 def settings_risks(context: Context, settings: Settings, schemes: Iterable[str]) -> list[RiskNote]:
     """Return what is kept as asked of the settings of a plan that has these schemes."""
     refused = settings_refusals(settings, settings_target(context, schemes))
-    names = ", ".join(settings.algorithm_names)
+    asked = {"algorithms": f"--algorithm {','.join(settings.algorithm_names)}"}
     return [
-        kept_as_asked(context, f"--algorithm {names}" if refusal.rule.startswith("algorithm") else "--force", refusal)
+        kept_as_asked(context, asked.get(SETTINGS_RULES[refusal.rule].aspect, "--force"), refusal)
         for refusal in refused
     ]
 

@@ -41,9 +41,9 @@ def _patterns(asked: str, context: Context, members: Sequence[Member]) -> tuple[
     if any(matches(asked, member.family, member.block) for member in members):
         return (asked,)
     families = context.inventory.layers
-    found = [family.name for family in families if family.role == asked]
+    found = tuple(family.glob for family in families if family.role == asked)
     if found:
-        return tuple(name.replace("{block}", "*").replace("{expert}", "*") for name in found)
+        return found
     names = list(dict.fromkeys(family.name for family in families))
     near = get_close_matches(asked, names, n=1, cutoff=0.6)
     known = f"Did you mean {near[0]}? " if near else ""

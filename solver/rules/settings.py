@@ -1,13 +1,16 @@
 """The plan-wide choices and which of them go together, enumerated by python-constraint."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from constraint import Problem
 
 from solver.catalog import Catalog
 from solver.catalog.algorithm import Algorithm
 from solver.catalog.backend import Backend, ExportFormat
+from solver.catalog.rule import RuleFact
+from solver.catalog.section import Section
 from solver.catalog.template import Template
 from solver.intake.inventory import Inventory
 from solver.rules.patterns import first_match
@@ -15,6 +18,10 @@ from solver.rules.refusal import Refusal, standing
 
 KV_FP8 = "fp8"
 KV_ROLES = frozenset({"k", "v", "qkv", "mla_kv_a", "mla_kv_b"})
+
+
+Aspect = Literal["algorithms", "kv", "attention", "export"]
+"""What of a row a rule judges: one may insist on some of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,11 @@ class Target:
     kernel_class: str | None
     families: frozenset[str]
 
+    @property
+    def exports(self) -> list[ExportFormat]:
+        """Formats to write: those that the stack reads, or Quark's own where it reads none."""
+        return list(self.backend.loads or ("quark",))
+
 
 @dataclass(frozen=True, slots=True)
 class SettingsRequest:
@@ -64,6 +76,17 @@ class SettingsRequest:
     kv_open: bool = True
     attention_scheme: str | None = None
     forced: bool = False
+
+    @property
+    def insisted(self) -> frozenset[Aspect]:
+        """What the user insists on; the stack, and with it the format, is always theirs."""
+        asked: dict[Aspect, bool] = {
+            "algorithms": self.algorithms is not None,
+            "kv": not self.kv_open,
+            "attention": self.attention_scheme is not None,
+            "export": True,
+        }
+        return frozenset(aspect for aspect, named in asked.items() if named)
 
 
 def kv_patterns_reach_the_cache(template: Template, inventory: Inventory) -> bool:
@@ -132,32 +155,44 @@ def _export(row: Settings, target: Target) -> str | None:
     return f"{target.backend.title} {target.backend.version} does not read what Quark writes as {row.export_format}"
 
 
-SETTINGS_RULES: dict[str, Callable[[Settings, Target], str | None]] = {
-    "algorithm-is-configured": _configured,
-    "algorithm-fits-a-scheme": _fits,
-    "algorithm-runs-with-all-schemes": _runs,
-    "kv-patterns-reach-the-cache": _kv_patterns,
-    "kv-cache-runs": _kv_runs,
-    "attention-is-served": _attention,
-    "one-export-format": _export,
+@dataclass(frozen=True, slots=True)
+class SettingsRule:
+    """The check of one rule, and the part of a row that it judges."""
+
+    aspect: Aspect
+    check: Callable[[Settings, Target], str | None]
+
+
+SETTINGS_RULES: dict[str, SettingsRule] = {
+    "algorithm-is-configured": SettingsRule("algorithms", _configured),
+    "algorithm-fits-a-scheme": SettingsRule("algorithms", _fits),
+    "algorithm-runs-with-all-schemes": SettingsRule("algorithms", _runs),
+    "kv-patterns-reach-the-cache": SettingsRule("kv", _kv_patterns),
+    "kv-cache-runs": SettingsRule("kv", _kv_runs),
+    "attention-is-served": SettingsRule("attention", _attention),
+    "one-export-format": SettingsRule("export", _export),
 }
-"""The checks of all rules on plan-wide choices, by the names of `profiles/rules/`."""
+"""All rules on plan-wide choices, by the names of `profiles/rules/`."""
 
 
-def settings_refusals(row: Settings, target: Target) -> list[Refusal]:
-    """Return every rule that forbids these settings; none means that they may be chosen unasked."""
+def settings_refusals(row: Settings, target: Target, aspects: Collection[Aspect] = get_args(Aspect)) -> list[Refusal]:
+    """Return every rule that forbids these settings, or some of them; none means that they may be chosen unasked."""
     return [
-        Refusal(rule, sentence)
-        for rule, check in SETTINGS_RULES.items()
-        if (sentence := check(row, target)) is not None
+        Refusal(name, sentence)
+        for name, rule in SETTINGS_RULES.items()
+        if rule.aspect in aspects and (sentence := rule.check(row, target)) is not None
     ]
 
 
-def kv_refusals(target: Target, kv_cache_scheme: str | None) -> list[Refusal]:
-    """Return every rule that forbids a KV cache of this scheme."""
-    rules = ("kv-patterns-reach-the-cache", "kv-cache-runs")
-    row = Settings((), kv_cache_scheme)
-    return [refusal for refusal in settings_refusals(row, target) if refusal.rule in rules]
+def refusals_despite(
+    row: Settings, target: Target, insisted: Collection[Aspect], rules: Section[RuleFact], *, forced: bool
+) -> list[Refusal]:
+    """Return what forbids these settings although the user insists on some of them."""
+    return [
+        refusal
+        for refusal in settings_refusals(row, target)
+        if SETTINGS_RULES[refusal.rule].aspect not in insisted or standing([refusal], rules, forced=forced)
+    ]
 
 
 def legal_settings(catalog: Catalog, target: Target, request: SettingsRequest) -> list[Settings]:
@@ -170,19 +205,15 @@ def legal_settings(catalog: Catalog, target: Target, request: SettingsRequest) -
         algorithms = [tuple(catalog.algorithms.get(name) for name in named)]
     else:
         algorithms = [(), *((algorithm,) for algorithm in catalog.algorithms if algorithm.offered)]
-    insisted_kv = not request.kv_open and request.kv_cache_scheme is not None
     problem = Problem()
     problem.addVariable("algorithms", algorithms)
     problem.addVariable("kv", [None, KV_FP8] if request.kv_open else [request.kv_cache_scheme])
     problem.addVariable("attention", [request.attention_scheme])
-    problem.addVariable("export", list(target.backend.loads or ("quark",)))
+    problem.addVariable("export", target.exports)
 
     def is_legal(chosen: tuple[Algorithm, ...], kv: str | None, attention: str | None, export: ExportFormat) -> bool:
-        # Each choice is judged alone, so that insisting on one excuses no other.
         row = Settings(chosen, kv, export, attention)
-        free = Settings(() if named is not None else chosen, None if insisted_kv else kv, export)
-        unasked = [refusal for refusal in settings_refusals(free, target) if refusal.rule != "one-export-format"]
-        return not unasked and not standing(settings_refusals(row, target), catalog.rules, forced=request.forced)
+        return not refusals_despite(row, target, request.insisted, catalog.rules, forced=request.forced)
 
     problem.addConstraint(is_legal, ["algorithms", "kv", "attention", "export"])
     rows = [Settings(row["algorithms"], row["kv"], row["export"], row["attention"]) for row in problem.getSolutions()]

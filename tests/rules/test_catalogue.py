@@ -14,6 +14,7 @@ from solver.rules.settings import SETTINGS_RULES
 
 CHECKS = {*LAYER_RULES, *SETTINGS_RULES, *MACHINE_RULES}
 RULES = sorted(path.stem for path in (PROFILES_DIR / "rules").glob("*.yaml"))
+TESTS = "\n".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.parent.rglob("test_*.py"))
 SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in Path(solver.__file__).parent.rglob("*.py"))
 
 
@@ -28,6 +29,10 @@ class TestEveryRule:
 
     def test_is_cited_by_the_program(self, name: str) -> None:
         assert re.search(rf"\b{name}\b", SOURCES)
+
+    def test_has_a_class_of_tests(self, name: str) -> None:
+        words = "".join(word.capitalize() for word in name.split("-"))
+        assert re.search(rf"^class Test{words}:", TESTS, re.MULTILINE)
 
     def test_is_one_sentence_with_a_source(self, name: str, catalog: Catalog) -> None:
         rule = catalog.rules.get(name)

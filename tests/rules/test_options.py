@@ -107,7 +107,7 @@ class TestLayerIsLinear:
         assert "layer-is-linear" not in broken(case(role="expert_down", experts=4))
 
 
-class TestGroupDivides:
+class TestGroupDividesInFeatures:
     @pytest.mark.parametrize(("inputs", "divides"), [(4096, True), (128, True), (2880, False), (4160, False)])
     def test_groups_of_128(self, case: MakeCase, inputs: int, divides: bool) -> None:
         assert ("group-divides-in-features" not in broken(case("int4_wo_128", inputs=inputs))) is divides
@@ -140,7 +140,7 @@ class TestRoleStaysNative:
         assert stands(case(role="lm_head"), catalog) == set()
 
 
-class TestKernels:
+class TestKernelExists:
     @pytest.mark.parametrize(
         ("scheme", "role", "hardware", "native"),
         [
@@ -163,10 +163,6 @@ class TestKernels:
         found = broken(case(scheme, role=role, hardware=hardware, **experts))
         assert found.isdisjoint({"kernel-exists", "kernel-is-native"}) is native
 
-    def test_emulation_is_opened_by_asking(self, case: MakeCase) -> None:
-        assert "kernel-is-native" in broken(case("mxfp4"))
-        assert "kernel-is-native" not in broken(case("mxfp4", allow_emulated=True))
-
     def test_what_is_unsupported_stays_closed(self, case: MakeCase) -> None:
         assert "kernel-exists" in broken(case("amdfp4", allow_emulated=True))
 
@@ -175,8 +171,22 @@ class TestKernels:
         assert "kernel-exists" not in broken(case("mxfp4_weight_only", model_type="gpt_oss", **arguments))
         assert "kernel-exists" in broken(case("mxfp4_weight_only", model_type="mixtral", **arguments))
 
-    def test_insistence_sets_both_aside(self, case: MakeCase, catalog: Catalog) -> None:
+    def test_insistence_sets_it_aside(self, case: MakeCase, catalog: Catalog) -> None:
         assert stands(case("amdfp4"), catalog) == set()
+
+    def test_does_not_apply_where_nothing_serves(self, case: MakeCase) -> None:
+        assert broken(case("amdfp4", backend="none")) == set()
+
+
+class TestKernelIsNative:
+    def test_emulation_is_opened_by_asking(self, case: MakeCase) -> None:
+        assert "kernel-is-native" in broken(case("mxfp4"))
+        assert "kernel-is-native" not in broken(case("mxfp4", allow_emulated=True))
+
+    def test_does_not_apply_to_what_has_no_kernel_at_all(self, case: MakeCase) -> None:
+        assert broken(case("amdfp4")) == {"kernel-exists"}
+
+    def test_insistence_sets_it_aside(self, case: MakeCase, catalog: Catalog) -> None:
         assert stands(case("mxfp4"), catalog) == set()
 
 

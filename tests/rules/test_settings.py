@@ -7,13 +7,13 @@ from itertools import product
 import pytest
 
 from solver.catalog import Catalog
+from solver.catalog.template import Template
 from solver.rules.settings import (
     KV_FP8,
     Settings,
     SettingsRequest,
     Target,
     kv_patterns_reach_the_cache,
-    kv_refusals,
     legal_settings,
     settings_refusals,
 )
@@ -92,40 +92,65 @@ class TestNamedSettings:
         assert {row.kv_cache_scheme for row in forced} == {KV_FP8}
 
 
-class TestAlgorithms:
-    @pytest.fixture
-    def broken(self, analyse: Analyse, catalog: Catalog) -> Callable[..., set[str]]:
-        """Return the rules that forbid an algorithm for a template and scheme families."""
+@pytest.fixture
+def broken(analyse: Analyse, catalog: Catalog) -> Callable[..., set[str]]:
+    """Return the rules that forbid algorithms for scheme families and a template."""
 
-        def rules(algorithm: str, families: str, template: str = "llama") -> set[str]:
-            case = replace(target(catalog, analyse, families=families), template=catalog.templates.get(template))
-            row = Settings((catalog.algorithms.get(algorithm),), None)
-            return {refusal.rule for refusal in settings_refusals(row, case)}
+    def rules(algorithms: str, families: str, template: str = "llama") -> set[str]:
+        case = replace(target(catalog, analyse, families=families), template=catalog.templates.get(template))
+        row = Settings(tuple(catalog.algorithms.get(name) for name in algorithms.split()), None)
+        return {refusal.rule for refusal in settings_refusals(row, case)}
 
-        return rules
-
-    @pytest.mark.parametrize(
-        ("algorithm", "families", "template", "rules"),
-        [
-            ("awq", "int4_weight_only fp8", "llama", set()),
-            ("awq", "int4_weight_only fp8", "qwen3", {"algorithm-is-configured"}),
-            ("awq", "fp8", "llama", {"algorithm-fits-a-scheme"}),
-            ("gptq", "uint4_weight_only nvfp4", "llama", set()),
-            ("gptq", "nvfp4", "llama", {"algorithm-fits-a-scheme", "algorithm-runs-with-all-schemes"}),
-            ("smoothquant", "int8", "cohere", set()),
-            ("rotation", "int8", "cohere", {"algorithm-is-configured"}),
-        ],
-    )
-    def test_are_judged_one_by_one(
-        self, algorithm: str, families: str, template: str, rules: set[str], broken: Callable[..., set[str]]
-    ) -> None:
-        assert broken(algorithm, families, template) == rules
-
-    def test_none_is_always_legal(self, analyse: Analyse, catalog: Catalog) -> None:
-        assert settings_refusals(Settings((), None), target(catalog, analyse)) == []
+    return rules
 
 
-class TestAttention:
+class TestAlgorithmIsConfigured:
+    def test_allows_what_the_template_has(self, broken: Callable[..., set[str]]) -> None:
+        assert broken("awq", "int4_weight_only") == set()
+        assert broken("smoothquant", "int8", "cohere") == set()
+
+    def test_forbids_what_it_lacks(self, broken: Callable[..., set[str]]) -> None:
+        assert broken("awq", "int4_weight_only", "qwen3") == {"algorithm-is-configured"}
+        assert broken("rotation", "int8", "cohere") == {"algorithm-is-configured"}
+
+    def test_one_of_two_is_enough_to_forbid(self, broken: Callable[..., set[str]]) -> None:
+        assert broken("smoothquant awq", "int4_weight_only int8", "cohere") == {"algorithm-is-configured"}
+
+    def test_does_not_apply_to_plain_rounding(self, broken: Callable[..., set[str]]) -> None:
+        assert broken("", "fp8", "qwen3") == set()
+
+
+class TestAlgorithmFitsAScheme:
+    def test_allows_where_one_family_fits(self, broken: Callable[..., set[str]]) -> None:
+        assert broken("awq", "fp8 int4_weight_only") == set()
+
+    def test_forbids_where_none_does(self, broken: Callable[..., set[str]]) -> None:
+        assert broken("awq", "fp8") == {"algorithm-fits-a-scheme"}
+
+    def test_each_algorithm_needs_its_own(self, broken: Callable[..., set[str]]) -> None:
+        assert broken("smoothquant awq", "int8 int4_weight_only") == set()
+        assert broken("smoothquant awq", "int8") == {"algorithm-fits-a-scheme"}
+
+    def test_does_not_apply_to_plain_rounding(self, broken: Callable[..., set[str]]) -> None:
+        assert broken("", "nvfp4") == set()
+
+
+class TestAlgorithmRunsWithAllSchemes:
+    def test_allows_where_some_family_survives(self, broken: Callable[..., set[str]]) -> None:
+        assert broken("gptq", "uint4_weight_only nvfp4") == set()
+
+    def test_forbids_where_none_does(self, broken: Callable[..., set[str]]) -> None:
+        assert "algorithm-runs-with-all-schemes" in broken("gptq", "nvfp4")
+
+    @pytest.mark.parametrize(("algorithm", "crashes"), [("awq", False), ("gptq", True), ("smoothquant", False)])
+    def test_six_bits_survive_some(self, algorithm: str, crashes: bool, broken: Callable[..., set[str]]) -> None:
+        assert ("algorithm-runs-with-all-schemes" in broken(algorithm, "mxfp6")) is crashes
+
+    def test_does_not_apply_where_no_scheme_is_left_anyhow(self, broken: Callable[..., set[str]]) -> None:
+        assert "algorithm-runs-with-all-schemes" not in broken("gptq", "")
+
+
+class TestAttentionIsServed:
     def test_in_fp8_is_loaded_by_no_serving_stack(self, analyse: Analyse, catalog: Catalog) -> None:
         row = Settings((), None, attention_scheme="fp8")
         assert [r.rule for r in settings_refusals(row, target(catalog, analyse))] == ["attention-is-served"]
@@ -144,7 +169,7 @@ class TestAttention:
         assert {row.attention_scheme for row in rows} == {None}
 
 
-class TestExport:
+class TestOneExportFormat:
     def test_a_stack_that_reads_gguf_reads_nothing_else(self, analyse: Analyse, catalog: Catalog) -> None:
         case = replace(target(catalog, analyse), backend=catalog.backends.get("llama_cpp"))
         assert settings_refusals(Settings((), None, "gguf"), case) == []
@@ -156,7 +181,7 @@ class TestExport:
         assert [row.export_format for row in legal_settings(catalog, case, SettingsRequest(forced=True))] == ["quark"]
 
 
-class TestKvCache:
+class TestKvPatternsReachTheCache:
     def test_patterns_of_a_plain_decoder_reach_it(self, analyse: Analyse, catalog: Catalog) -> None:
         inventory = analyse("Qwen/Qwen3-8B").inventory
         assert inventory is not None
@@ -168,7 +193,31 @@ class TestKvCache:
         assert inventory is not None
         assert not kv_patterns_reach_the_cache(catalog.templates.get("qwen3_next"), inventory)
 
-    def test_hardware_without_an_fp8_cache_is_refused(self, analyse: Analyse, catalog: Catalog) -> None:
-        ampere = target(catalog, analyse, kernel_class="nv_sm80_86")
-        assert [refusal.rule for refusal in kv_refusals(ampere, KV_FP8)] == ["kv-cache-runs"]
-        assert kv_refusals(ampere, None) == []
+    def test_does_not_apply_to_a_cache_in_the_models_type(self, analyse: Analyse, catalog: Catalog) -> None:
+        bare = replace(target(catalog, analyse), template=replace_kv_layers(catalog.templates.get("qwen3")))
+        assert settings_refusals(Settings((), None), bare, {"kv"}) == []
+        refused = settings_refusals(Settings((), KV_FP8), bare, {"kv"})
+        assert [refusal.rule for refusal in refused] == ["kv-patterns-reach-the-cache"]
+
+
+def replace_kv_layers(template: Template) -> Template:
+    """Return a template that names no layers for the cache."""
+    return template.model_copy(update={"kv_layers": ()})
+
+
+class TestKvCacheRuns:
+    @pytest.mark.parametrize(
+        ("kernel_class", "runs"), [("amd_cdna3_gfx942", True), ("nv_sm89", True), ("nv_sm80_86", False)]
+    )
+    def test_follows_the_device(self, kernel_class: str, runs: bool, analyse: Analyse, catalog: Catalog) -> None:
+        case = target(catalog, analyse, kernel_class=kernel_class)
+        refused = settings_refusals(Settings((), KV_FP8), case, {"kv"})
+        assert [refusal.rule for refusal in refused] == ([] if runs else ["kv-cache-runs"])
+
+    def test_does_not_apply_where_nothing_serves(self, analyse: Analyse, catalog: Catalog) -> None:
+        case = replace(target(catalog, analyse, kernel_class="nv_sm80_86"), backend=catalog.backends.get("none"))
+        assert settings_refusals(Settings((), KV_FP8), case, {"kv"}) == []
+
+    def test_does_not_apply_to_a_cache_in_the_models_type(self, analyse: Analyse, catalog: Catalog) -> None:
+        case = target(catalog, analyse, kernel_class="nv_sm80_86")
+        assert settings_refusals(Settings((), None), case, {"kv"}) == []

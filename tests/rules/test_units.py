@@ -14,7 +14,7 @@ def names(
     return {frozenset(member.family.role for member in unit.members) for unit in units}
 
 
-class TestPartition:
+class TestFusedGroupsShareScheme:
     def test_a_dense_block_has_four_units(self, analyse: Analyse, catalog: Catalog) -> None:
         expected = {frozenset("qkv"), frozenset("o"), frozenset({"gate", "up"}), frozenset({"down"})}
         assert names("Qwen/Qwen3-8B", analyse, catalog, "vllm", ("lm_head",)) == {
@@ -57,7 +57,7 @@ class TestPartition:
         assert sum(member.layers for member in placed) == sum(family.count for family in inventory.layers)
 
 
-class TestTie:
+class TestKvLayersShareScheme:
     def test_layers_that_feed_the_cache_become_one_unit(self, analyse: Analyse, catalog: Catalog) -> None:
         inventory = analyse("Qwen/Qwen3-8B").inventory
         assert inventory is not None
