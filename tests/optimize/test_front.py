@@ -9,10 +9,10 @@ from hypothesis import given, settings
 
 from solver.errors import VerificationError
 from solver.optimize.cpsat import SolverSettings, minimize
-from solver.optimize.front import exact_front, hull_corners
+from solver.optimize.front import Front, exact_front, hull_corners
 from solver.optimize.merge import FrontTooLargeError, MergedFront
 from solver.optimize.points import fastest, smallest_of_all, uniform_points
-from solver.optimize.problem import Budget, Option, Point, Problem
+from solver.optimize.problem import Budget, Option, Point, Problem, Proof
 from solver.optimize.reductions import prune_rows, without_dominated
 from solver.optimize.supported import lower_hull, spread, supported_sizes
 from solver.optimize.verify import verify_front, verify_point
@@ -63,6 +63,19 @@ class TestExactFront:
         assert not front.complete
         assert set(found) <= expected
         assert (found[0], found[-1]) == (min(expected), max(expected))
+
+    def test_a_point_claims_no_more_than_was_proven_of_it(self) -> None:
+        instance = problem([unit_class("a", 2, [(10, 9, 0), (20, 3, 0)])])
+
+        class Unfinished(MergedFront):
+            """Points of a search that ended before it had a proof."""
+
+            def proof(self, index: int) -> Proof:
+                risk = int(self.risks[index])
+                return Proof("feasible", "risk", risk, risk - 1)
+
+        front = Front([(instance, Unfinished(instance, 2**60))], UNBOUNDED, complete=False)
+        assert {(point.proof.status, point.proof.value - point.proof.bound) for point in front} == {("feasible", 1)}
 
     @given(problems())
     @settings(max_examples=60, deadline=None)
