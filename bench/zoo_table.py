@@ -22,7 +22,9 @@ NOTES = {
     "estimate": "the published figure is an estimate",
     "trimmed": "the vision part is cut out of this copy of the configuration",
     "vocab_size differs": "this copy has another vocabulary",
+    "no exclude list": "this copy has no list of native layers",
     "exclude list": "the list of native layers in this copy names the first block alone",
+    "multiple of 2^22": "the published figure is a multiple of 2^22, as no sum of tensor sizes is: an estimate",
     "preset": "this copy comes from a preset and may differ",
 }
 """What the remarks of the zoo say of a difference that no tensor explains."""
@@ -30,29 +32,32 @@ NOTES = {
 HEADERS = "incl. header"
 
 
-def _reason(record: Mapping[str, Any]) -> str:
+_ROUNDED = 1000
+"""Published figures that end in three zeros are taken as rounded to that."""
+
+
+def _reason(record: Mapping[str, Any], difference: int) -> str:
     if record.get("estimate"):
         return NOTES["estimate"]
+    if record["published_elements"] % _ROUNDED == 0 and abs(difference) < _ROUNDED:
+        return "the published figure is rounded"
     note = record.get("note", "")
     return next((text for sign, text in NOTES.items() if sign in note), "not explained")
 
 
-def _rest(record: Mapping[str, Any], inventory: Inventory, missing: tuple[str, ...]) -> str:
+def _rest(record: Mapping[str, Any], missing: tuple[str, ...], difference: int) -> str:
     """Return what is known of a difference that no counted tensor explains."""
     parts = [item for item in missing if "part" in item or "encoder" in item]
     if parts:
         return parts[0]
-    config = {**record["config"], **record["config"].get("text_config", {})}
-    if inventory.mtp is None and config.get("num_nextn_predict_layers"):
-        return "multi-token-prediction layers, which no rule sizes,"
-    return _reason(record)
+    return _reason(record, difference)
 
 
 def _cause(record: Mapping[str, Any], inventory: Inventory, missing: tuple[str, ...]) -> str:
     found = explain(record["published_elements"], inventory)
     names = [f"{cause.cause} {cause.elements:+,}" for cause in found.causes]
     if found.unexplained:
-        names.append(f"{_rest(record, inventory, missing)} {found.unexplained:+,}")
+        names.append(f"{_rest(record, missing, found.unexplained)} {found.unexplained:+,}")
     return "; ".join(names) or "equal"
 
 

@@ -23,7 +23,8 @@ class MtpRule(Profile):
     layers: str | int = Field(description="field of the configuration that counts them, or their number")
     default_layers: int = Field(default=0, description="their number where the configuration has no such field")
     like: tuple[tuple[str, ...], ...] = Field(
-        default=((),), description="of the blocks with each of these layer types (any if empty), it copies the largest"
+        default=((),),
+        description="a block is copied for each entry: of those with all of its layer and MLP types, the largest",
     )
     without: tuple[str, ...] = Field(default=(), description="modules of the copied block that it lacks")
     own: tuple[str, ...] = Field(default=(), description="modules outside the blocks of which it has one of its own")

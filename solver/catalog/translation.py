@@ -22,8 +22,8 @@ class UncountedTensor(ModelTensor):
 class Translation(Profile):
     """How one model type's configuration becomes that of another, and what differs all the same.
 
-    The steps run in the order of the fields: `nested`, `rename`, `derive`, `divide`, `as_float`, `drop`, `set`.
-    Fields of nested objects are written with dots.
+    The steps run in the order of the fields: `nested`, `rename`, `derive`, `divide`, `as_float`, `drop`, `set`,
+    `inside`, `default`. Fields of nested objects are written with dots.
     """
 
     model_type: str
@@ -39,6 +39,8 @@ class Translation(Profile):
     as_float: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     set: dict[str, Any] = Field(default_factory=dict)
+    inside: str | None = Field(default=None, description="field into which the language model's configuration goes")
+    default: dict[str, Any] = Field(default_factory=dict, description="fields that are missing: what they are")
     modules: dict[str, str] = Field(
         default_factory=dict,
         description="paths of the type read instead: the paths in the real model; what falls together is fused there",
@@ -56,6 +58,8 @@ class Translation(Profile):
     @property
     def note(self) -> str:
         """What an analysis says of it."""
+        if self.inside is not None:
+            return f"read with the language model's fields inside {self.inside}, where they belong: {self.evidence}"
         if self.reads_as == self.model_type:
             return f"read with changed fields, since transformers refuses those of the file: {self.evidence}"
         return f"read as {self.reads_as}, since transformers has no {self.model_type}: {self.evidence}"

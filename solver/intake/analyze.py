@@ -6,7 +6,7 @@ from solver.catalog import Catalog
 from solver.errors import BadInputError, NoDecoderError
 from solver.intake.analysis import AnalyzedModel, ModelAnalysis, QuantizationTargets
 from solver.intake.built_parts import with_parts
-from solver.intake.caches import block_config, cache_groups
+from solver.intake.caches import block_config, cache_groups, common_heads
 from solver.intake.checkpoint import checkpoint_of, checkpoint_risks, weight_type, with_checkpoint, with_gguf_config
 from solver.intake.headers_only import analyze_headers
 from solver.intake.inventory import Inventory, LayerFamily, MixtureOfExperts, ParameterGroup
@@ -81,7 +81,6 @@ def _inventory(
     size = buffers + storage.of(layers, others) + extra
     caches, missing = cache_groups(text, catalog.config_fields, catalog.cache_fields)
     context = catalog.config_fields.first("context", text)
-    heads = getattr(text, "num_attention_heads", None)
     uncounted = sum(group.elements for group in others) - sum(group.elements for group in built[1])
     inventory = Inventory(
         dtype=dtype,
@@ -91,7 +90,7 @@ def _inventory(
         hidden_size=text.hidden_size,
         vocab_size=text.vocab_size,
         blocks=text.num_hidden_layers,
-        attention_heads=heads if isinstance(heads, int) and heads > 0 else None,
+        attention_heads=common_heads(text),
         max_context=None if context is None else int(context),
         tied_embeddings=any(family.tied for family in layers),
         layers=layers,

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from math import gcd
 from typing import Any
 
 from solver.catalog.caches import CacheFields
@@ -16,6 +17,17 @@ def block_config(config: Any, block: int) -> Any:
     """Return the configuration of one block: heterogeneous models have one for each."""
     per_block = getattr(config, "per_layer_config", None)
     return per_block[block] if per_block else config
+
+
+def common_heads(config: Any) -> int | None:
+    """Return the attention heads of a block or, where blocks differ, the most that divide those of each.
+
+    That is what tensor parallelism has to divide. None where a block has none.
+    """
+    per_block = getattr(config, "per_layer_config", None) or [config]
+    found = {getattr(block, "num_attention_heads", None) for block in per_block}
+    numbers = [heads for heads in found if isinstance(heads, int) and heads > 0]
+    return gcd(*numbers) if numbers and len(numbers) == len(found) else None
 
 
 def _head_dim(config: Any) -> int:

@@ -153,7 +153,9 @@ class Inventory(Record):
     hidden_size: int = Field(gt=0)
     vocab_size: int = Field(gt=0)
     blocks: int = Field(gt=0)
-    attention_heads: int | None = Field(default=None, gt=0, description="null where blocks differ or none is stated")
+    attention_heads: int | None = Field(
+        default=None, gt=0, description="where blocks differ, what divides all of theirs; null where none is stated"
+    )
     max_context: int | None = Field(gt=0)
     tied_embeddings: bool
     layers: tuple[LayerFamily, ...]

@@ -143,12 +143,28 @@ def _check_decoder(source: ModelSource, config: Any) -> None:
         encodes = either and not part.is_decoder
         if encodes or getattr(part, "is_encoder_decoder", False):
             raise NoDecoderError(config.model_type, where=source.name)
+    _check_place(source, config, text)
     if names.isdisjoint(_keys(source.config)):
         raise BadInputError(
             f"states none of {', '.join(sorted(_SIZES))} of a model of type {config.model_type!r}.",
             where=source.name,
             mend="Is it the whole config.json of the model?",
         )
+
+
+def _check_place(source: ModelSource, config: Any, text: Any) -> None:
+    """Raise where a file states sizes of the language model at the top, and transformers reads them in a part only."""
+    if text is config or not set(config.sub_configs).isdisjoint(source.config):
+        return
+    for name in sorted(_SIZES & set(source.config)):
+        stated, built = source.config[name], getattr(text, name, None)
+        if stated != built:
+            raise BadInputError(
+                f"{name} {stated!r} stands at the top, where transformers does not read it for model type "
+                f"{config.model_type!r}: it would build a model with {built!r}.",
+                where=source.name,
+                mend="Put the fields of the language model into `text_config`, as in the published configuration.",
+            )
 
 
 def _model_class(transformers: Any, config: Any) -> Any:

@@ -110,10 +110,11 @@ def _blocks(rule: MtpRule, model: Any, roles: Roles, text_blocks: int) -> dict[i
 
 
 def _copied(rule: MtpRule, blocks: dict[int, _Block], text_config: Any) -> tuple[int, ...]:
-    types = getattr(text_config, "layer_types", None) or []
+    lists = [getattr(text_config, name, None) or [] for name in ("layer_types", "mlp_layer_types")]
 
     def largest(wanted: tuple[str, ...]) -> int:
-        fitting = [block for block in blocks if not wanted or (block < len(types) and types[block] in wanted)]
+        types = {block: {kinds[block] for kinds in lists if block < len(kinds)} for block in blocks}
+        fitting = [block for block in blocks if types[block].issuperset(wanted)]
         return max(fitting, key=lambda block: (blocks[block].elements, block))
 
     return tuple(largest(wanted) for wanted in rule.like)
@@ -125,9 +126,10 @@ def _copies(
     """Return the layers of a block, each stored as what lies inside the module at `start` of the checkpoint is."""
     copies = []
     for family in layers:
-        if block in family.block_indices and not _lacks(rule, family.name):
+        kind = roles.of(family.name).kind
+        if block in family.block_indices and kind != "vision" and not _lacks(rule, family.name):
             path = f"{start}.{family.name.split('{block}.', 1)[1]}".replace("{expert}", "0")
-            stored = stored_as(path, roles.of(family.name).kind)
+            stored = stored_as(path, kind)
             copies.append(family.model_copy(update={"blocks": to_ranges([block]), "stored": stored}))
     return copies
 

@@ -31,6 +31,8 @@ def find_translation(source: ModelSource, catalog: Catalog) -> Translation | Non
     if found is None or found.model_type != model_type:
         return None
     if not found.fits(source.config):
+        if found.reads_as == model_type:
+            return None
         conditions = ", ".join(f"{name} is {value!r}" for name, value in found.when.items())
         raise BadInputError(
             f"transformers has no class for model type {model_type!r}, and the translation to {found.reads_as} holds "
@@ -56,9 +58,12 @@ def _start(translation: Translation, config: Mapping[str, Any]) -> dict[str, Any
     inner = config.get(translation.nested)
     if not isinstance(inner, Mapping):
         raise KeyError(f"{translation.nested} is missing")
-    # What says how the checkpoint is stored stays beside the language model.
-    kept = {key: config[key] for key in ("torch_dtype", "dtype", *_QUANTIZATION_KEYS) if key in config}
-    return {**kept, **inner}
+    return {**_storage(config), **inner}
+
+
+def _storage(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what says how the checkpoint is stored: it stays beside the language model."""
+    return {key: config[key] for key in ("torch_dtype", "dtype", *_QUANTIZATION_KEYS) if key in config}
 
 
 def _whole(config: Mapping[str, Any], name: str) -> int:
@@ -82,6 +87,15 @@ def _derived(rule: str, config: Mapping[str, Any]) -> int:
     return _quotient(name, value, _whole(config, divisor)) if divisor else value
 
 
+def _inside(name: str | None, config: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration with the language model's fields inside the one of that name, if there is one."""
+    if name is None:
+        return config
+    stored = _storage(config)
+    beside = {"model_type", "architectures", *stored}
+    return {**stored, name: {key: value for key, value in config.items() if key not in beside}}
+
+
 def _translate(translation: Translation, config: Mapping[str, Any]) -> dict[str, Any]:
     result = _start(translation, config)
     for old, new in translation.rename.items():
@@ -100,6 +114,10 @@ def _translate(translation: Translation, config: Mapping[str, Any]) -> dict[str,
         holder, leaf = _holder(result, path)
         holder.pop(leaf, None)
     result.update(translation.set)
+    result = _inside(translation.inside, result)
+    for path, value in translation.default.items():
+        holder, leaf = _holder(result, path)
+        holder.setdefault(leaf, value)
     result["model_type"] = translation.reads_as
     result["architectures"] = [translation.architecture] if translation.architecture else None
     return result

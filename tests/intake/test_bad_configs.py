@@ -201,6 +201,15 @@ class TestParts:
         gemma = {"model_type": "gemma3", "architectures": ["Gemma3ForConditionalGeneration"]}
         refusal(write_model(base=gemma, text_config=text_config), catalog, scratch)
 
+    def test_of_text_that_stand_at_the_top_are_not_left_out_in_silence(
+        self, write_model: WriteModel, catalog: Catalog, scratch: Path
+    ) -> None:
+        gemma = {"model_type": "gemma3", "architectures": ["Gemma3ForConditionalGeneration"]}
+        flat = write_model("flat", base=gemma, hidden_size=640, num_hidden_layers=18)
+        refused = refusal(flat, catalog, scratch)
+        assert "hidden_size 640 stands at the top" in refused.what
+        assert "text_config" in str(refused.mend)
+
     @pytest.mark.parametrize("dtype", [["bfloat16"], {"a": 1}, "bf17", 16])
     def test_that_name_no_type_are_refused(
         self, dtype: object, write_model: WriteModel, catalog: Catalog, scratch: Path

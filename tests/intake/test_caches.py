@@ -172,6 +172,36 @@ class TestConfigurations:
         widths = {(group.key_elements, group.value_elements) for group in self.caches(folder, catalog)}
         assert widths == {(24, 16)}
 
+    def test_with_more_heads_in_some_blocks_say_what_divides_all(
+        self, write_model: WriteModel, catalog: Catalog
+    ) -> None:
+        text = {
+            "hidden_size": 64,
+            "intermediate_size": 128,
+            "moe_intermediate_size": 32,
+            "share_expert_dim": 32,
+            "n_routed_experts": 8,
+            "num_experts_per_tok": 2,
+            "num_hidden_layers": 4,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "head_dim": 16,
+            "vocab_size": 256,
+            "layer_types": ["full_attention", "sliding_attention", "sliding_attention", "full_attention"],
+            "sliding_window": 32,
+            "attention_other_setting": {"num_attention_heads": 6},
+        }
+        step = {"model_type": "step3p7", "architectures": ["Step3p7ForConditionalGeneration"], "text_config": text}
+        found = api.analyze(str(write_model(base={**step, "torch_dtype": "bfloat16"})), catalog=catalog).inventory
+        assert found is not None
+        assert found.attention_heads == 2
+        queries = {item.out_features: item.block_indices for item in found.layers if item.role == "q"}
+        assert {width: set(blocks) for width, blocks in queries.items()} == {4 * 16: {0, 3}, 6 * 16: {1, 2}}
+        assert [(group.kind, group.blocks, group.kv_heads) for group in found.caches] == [
+            ("full", 2, 2),
+            ("sliding", 2, 2),
+        ]
+
     def test_of_unknown_state_are_partial_and_say_so(self, write_model: WriteModel, catalog: Catalog) -> None:
         folder = write_model(base={"model_type": "mamba", "num_hidden_layers": 2, "hidden_size": 64, "vocab_size": 256})
         analysis = api.analyze(str(folder), catalog=catalog)

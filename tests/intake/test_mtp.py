@@ -106,6 +106,24 @@ class TestCopy:
             assert roles <= found
             assert "linear_attn_in" not in found
 
+    def test_has_no_layer_of_the_part_that_sees(self, analysed: Analysed) -> None:
+        inventory = analysed("stepfun-ai/Step-3.7-Flash").inventory
+        assert inventory is not None
+        assert inventory.mtp is not None
+        [block] = inventory.mtp.copied_blocks
+        assert any(item.role == "vision" and block in item.block_indices for item in inventory.layers)
+        of_text = {item.name for item in inventory.layers if item.role != "vision" and block in item.block_indices}
+        assert {item.name for item in inventory.mtp.families} == of_text
+
+    def test_may_be_of_a_smaller_block_that_has_its_types(self, analysed: Analysed) -> None:
+        inventory = analysed("stepfun-ai/Step-3.7-Flash").inventory
+        assert inventory is not None
+        assert inventory.mtp is not None
+        assert {item.role for item in inventory.mtp.families} >= {"q", "gate", "up", "down"}
+        assert not any(item.experts for item in inventory.mtp.families)
+        [query] = [item for item in inventory.mtp.families if item.role == "q"]
+        assert query.out_features == 96 * 128
+
     def test_and_own_tensors_have_the_names_of_a_checkpoint(self, catalog: Catalog) -> None:
         names = [row["name"] for row in rows("tensor_names.csv") if row["model"] == "XiaomiMiMo/MiMo-7B"]
         block = {name.removeprefix("model.layers.{block}.") for name in names if ".layers.{block}." in name}

@@ -100,6 +100,14 @@ class TestSteps:
         assert (result["hidden_size"], result["torch_dtype"]) == (64, "bfloat16")
         assert "vision" not in result
 
+    def test_what_stands_at_the_top_goes_inside_but_for_what_says_how_it_is_stored(self) -> None:
+        rule = translation(inside="text_config", default={"text_config.heads": 96, "text_config.depth": 9})
+        result = read(rule, hidden_size=64, depth=3, torch_dtype="bfloat16", quantization_config={"bits": 8})
+        assert result["text_config"] == {"hidden_size": 64, "depth": 3, "heads": 96}
+        assert result["torch_dtype"] == "bfloat16"
+        assert result["quantization_config"] == {"bits": 8}
+        assert "hidden_size" not in result
+
     def test_code_beside_the_model_is_not_asked_for(self) -> None:
         result = read(translation(architecture="LlamaForCausalLM"), auto_map={"AutoConfig": "own.Config"})
         assert "auto_map" not in result
@@ -118,6 +126,13 @@ class TestChoice:
 
         assert found("internlm2") is not None
         assert [found(other) for other in ("InternLM2", "internlm", "llama", None, 7)] == [None] * 5
+
+    def test_leaves_alone_what_transformers_reads_itself(self, catalog: Catalog) -> None:
+        def found(**fields: object) -> Translation | None:
+            return find_translation(ModelSource("here", "file", {"model_type": "step3p7", **fields}), catalog)
+
+        assert found(hidden_size=4096) is not None
+        assert found(text_config={"hidden_size": 4096}) is None
 
     def test_every_translation_is_proved_by_a_published_configuration(self, catalog: Catalog) -> None:
         types = {record["config"].get("model_type") for record in ZOO.values()}
