@@ -19,6 +19,9 @@ from solver.rules.options import support_of
 from solver.rules.service import Service, shard_shape
 from solver.units import ceil_div
 
+TICKS_PER_SECOND = 10**12
+"""Times that are added up exactly are integer ticks: picoseconds, or bytes where a device's bandwidth is not known."""
+
 _NATIVE_FORMATS = ("bf16", "fp16")
 """Formats of the model's own type, the first that a device has a figure for."""
 
@@ -81,15 +84,23 @@ class Roofline:
         found = self.service.hardware.bandwidth
         return None if found is None else found.value * self.service.backend.bandwidth_fraction.value
 
+    def _moved_bytes(self, placed: Placed, role: Role, tokens: int) -> float:
+        """Return the bytes that one pass of `tokens` tokens moves for these layers."""
+        service, inventory, family = self.service, self.inventory, placed.family
+        _, emulated = _layer_rate(service, placed.scheme, role, self.model_type)
+        plain = dequantized_bytes(family, role, service, inventory) * service.layers_per_device(family, role)
+        # A tied head has no bytes of its own: the embedding is read in its place. Emulation moves a native copy
+        # besides the packed weight, written and read in each step.
+        held = held_bytes(family, placed.scheme, role, service, inventory, self.model_type) or plain
+        moved = (held + 2 * plain if emulated else held) * placed.blocks
+        return moved * float(read_share(role, service, inventory, tokens))
+
     def _layer_seconds(self, placed: Placed, role: Role, tokens: int, bandwidth: float) -> float:
         """Return the time of one pass of `tokens` tokens through these layers."""
         service, inventory, family = self.service, self.inventory, placed.family
-        rate, emulated = _layer_rate(service, placed.scheme, role, self.model_type)
+        rate, _ = _layer_rate(service, placed.scheme, role, self.model_type)
         layers = service.layers_per_device(family, role) * placed.blocks
-        plain = dequantized_bytes(family, role, service, inventory) * layers
-        # A tied head has no bytes of its own: the embedding is read in its place.
-        held = held_bytes(family, placed.scheme, role, service, inventory, self.model_type) * placed.blocks or plain
-        moved = (held + 2 * plain if emulated else held) * float(read_share(role, service, inventory, tokens))
+        moved = self._moved_bytes(placed, role, tokens)
         inputs, outputs = shard_shape(family, role, service, inventory)
         computed = 2 * inputs * outputs * layers * self._tokens_of_one(role, tokens)
         return max(moved / bandwidth, computed / rate if rate else 0.0)
@@ -108,6 +119,21 @@ class Roofline:
             if role.decode_share != "never":
                 total += self._layer_seconds(placed, role, tokens(role), bandwidth)
         return total
+
+    def decode_ticks(self, family: LayerFamily, scheme: Scheme | None) -> int:
+        """Return the time in which one decoding step of all sequences passes the layers of one block."""
+        role = self.catalog.roles.named(family.role)
+        if role.decode_share == "never":
+            return 0
+        placed, bandwidth = Placed(family, scheme, 1), self._bandwidth
+        if bandwidth is None:
+            return round(self._moved_bytes(placed, role, self.service.concurrency))
+        return round(TICKS_PER_SECOND * self._layer_seconds(placed, role, self.service.concurrency, bandwidth))
+
+    def cache_ticks(self, *, kv_fp8: bool) -> int:
+        """Return the time in which one decoding step reads the cache."""
+        size = cache_need(self.service, self.inventory, fp8=kv_fp8).payload_bytes
+        return size if self._bandwidth is None else round(TICKS_PER_SECOND * size / self._bandwidth)
 
     def _attention_flops(self, tokens: int) -> int:
         """Return the FLOPs on one device of the attention of one sequence: scores and sums over half of a square.

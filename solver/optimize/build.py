@@ -3,13 +3,13 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache, cached_property
 
 from solver.catalog import NATIVE, Catalog
 from solver.catalog.scheme import Scheme
 from solver.cost.footprint import footprint
-from solver.cost.weights import dequantized_bytes, held_bytes, kv_scale_bytes, mtp_bytes, other_bytes, read_share
+from solver.cost.roofline import Roofline
+from solver.cost.weights import dequantized_bytes, held_bytes, kv_scale_bytes, mtp_bytes, other_bytes
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Option, Problem, UnitClass, Vector
 from solver.optimize.reductions import without_dominated
@@ -23,10 +23,10 @@ from solver.rules.units import Member, Partition, Unit, matched_by, tie
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What one block's layers of a family take on a device: held, read by a decoding step, dequantized if emulated."""
+    """What one block's layers of a family take on a device: held, in a decoding step, dequantized if emulated."""
 
     size_bytes: int
-    read_bytes: Fraction
+    decode_ticks: int
     dequantized_bytes: int
 
 
@@ -38,6 +38,11 @@ class Costs:
     inventory: Inventory
     service: Service
     risk: RiskModel
+
+    @cached_property
+    def roofline(self) -> Roofline:
+        """What a decoding step takes."""
+        return Roofline(self.catalog, self.inventory, self.service, self.risk.model_type)
 
     @cached_property
     def _held(self) -> Callable[[LayerFamily, str], _Held]:
@@ -52,10 +57,7 @@ class Costs:
             size = held_bytes(family, scheme, role, service, self.inventory, model_type)
             plain = dequantized_bytes(family, role, service, self.inventory) * service.layers_per_device(family, role)
             buffer = plain if support is not None and support.support == "emulated" else 0
-            # A tied head takes no bytes of its own, but a decoding step reads the embedding in its place. Emulation
-            # moves a native copy besides the packed weight, written and read in each step.
-            share = read_share(role, service, self.inventory)
-            return _Held(size, ((size or plain) + 2 * buffer) * share, buffer)
+            return _Held(size, self.roofline.decode_ticks(family, scheme), buffer)
 
         return held
 
@@ -68,13 +70,13 @@ class Costs:
         return sum(self._held(member.family, name).dequantized_bytes for member in unit.members)
 
     def of(self, members: Sequence[Member], scheme: Scheme | None, settings: Settings) -> Vector:
-        """Return bytes, risk steps and bytes read of layers that share a scheme (None is native)."""
+        """Return bytes, risk steps and decode ticks of layers that share a scheme (None is native)."""
         held = [self._held(member.family, NATIVE if scheme is None else scheme.name) for member in members]
         loss = 0.0 if scheme is None else sum(self._loss(member, scheme, settings) for member in members)
         return (
             sum(item.size_bytes for item in held),
             round(RISK_STEPS_PER_NAT * loss),
-            round(sum((item.read_bytes for item in held), Fraction(0))),
+            sum(item.decode_ticks for item in held),
         )
 
 
@@ -174,5 +176,6 @@ def build_problem(
         ),
         kv_cache_bytes=bill.kv_cache_bytes,
         overhead_bytes=bill.activation_bytes + bill.runtime_bytes,
+        cache_ticks=costs.roofline.cache_ticks(kv_fp8=kv_fp8),
         dequantized_bytes=dequantized_bytes,
     )

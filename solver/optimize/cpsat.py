@@ -10,8 +10,8 @@ from ortools.sat.python import cp_model
 from solver.errors import LimitReachedError
 from solver.optimize.problem import Counts, Problem, Proof
 
-Objective = Literal["bytes", "risk", "read"]
-OBJECTIVES: tuple[Objective, ...] = ("bytes", "risk", "read")
+Objective = Literal["bytes", "risk", "time"]
+OBJECTIVES: tuple[Objective, ...] = ("bytes", "risk", "time")
 
 _BOUND_GUARD = 1e-6
 _FLOAT_EXACT = 2**53

@@ -38,14 +38,14 @@ def smallest_of_all(problems: Sequence[Problem], settings: SolverSettings) -> Po
 
 
 def fastest(problems: Sequence[Problem], budget: Budget, settings: SolverSettings) -> Point | None:
-    """Return the point that reads the least in one decoding step, then has the least risk, then bytes."""
+    """Return the point with the shortest decoding step, then with the least risk, then bytes."""
     found = [
         point
         for problem in problems
-        if (point := lexicographic(problem, budget.weights_limit(problem), ("read", "risk", "bytes"), settings))
+        if (point := lexicographic(problem, budget.weights_limit(problem), ("time", "risk", "bytes"), settings))
         is not None
     ]
-    best = min(found, key=lambda point: (point.read_bytes, point.risk, point.total_bytes), default=None)
+    best = min(found, key=lambda point: (point.decode_ticks, point.risk, point.total_bytes), default=None)
     if best is not None:
         verify_point(best, budget)
     return best

@@ -10,7 +10,7 @@ RISK_STEPS_PER_NAT = 10**9
 """Risk is an integer number of these steps: the rounding of 1,000 units is below 1e-6 nats."""
 
 Vector = tuple[int, int, int]
-"""Bytes, risk steps and bytes read by one decoding step."""
+"""Bytes, risk steps and ticks of one decoding step (picoseconds, see `solver.cost.roofline`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,12 @@ class Option:
     scheme: str
     size_bytes: int
     risk: int
-    read_bytes: int
+    decode_ticks: int
 
     @property
     def vector(self) -> Vector:
         """The three costs."""
-        return self.size_bytes, self.risk, self.read_bytes
+        return self.size_bytes, self.risk, self.decode_ticks
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +55,20 @@ class Problem:
     kv_cache_bytes: int
     overhead_bytes: int
     """Activations and runtime."""
+    cache_ticks: int = 0
+    """Time in which one decoding step reads the cache."""
     dequantized_bytes: int = 0
     """Of the largest module that may be emulated here; the activations hold it."""
 
     def vector(self, counts: "Counts") -> Vector:
         """Return the exact costs of an assignment, weights only in the bytes."""
-        size, risk, read = self.fixed
+        size, risk, ticks = self.fixed
         for unit_class, taken in zip(self.classes, counts, strict=True):
             for option, number in zip(unit_class.options, taken, strict=True):
                 size += number * option.size_bytes
                 risk += number * option.risk
-                read += number * option.read_bytes
-        return size, risk, read
+                ticks += number * option.decode_ticks
+        return size, risk, ticks
 
     @property
     def service_bytes(self) -> int:
@@ -130,6 +132,6 @@ class Point:
         return self.vector[1]
 
     @property
-    def read_bytes(self) -> int:
-        """Bytes that one decoding step reads, the cache included."""
-        return self.vector[2] + self.problem.kv_cache_bytes
+    def decode_ticks(self) -> int:
+        """Time of one decoding step, the reading of the cache included."""
+        return self.vector[2] + self.problem.cache_ticks

@@ -6,7 +6,7 @@ from solver.optimize.problem import Option, Problem
 
 
 def without_dominated(options: Sequence[Option]) -> tuple[Option, ...]:
-    """Return the options that no other is at least as good as in bytes, risk and bytes read.
+    """Return the options that no other is at least as good as in bytes, risk and decoding time.
 
     Of options with equal costs the first stays. Ordered by bytes, then risk: the order of all tie-breaks.
     """

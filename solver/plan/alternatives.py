@@ -21,7 +21,7 @@ class Pick:
     @property
     def key(self) -> tuple[int, int, int]:
         """What tells plans apart."""
-        return self.point.risk, self.point.total_bytes, self.point.read_bytes
+        return self.point.risk, self.point.total_bytes, self.point.decode_ticks
 
     def also_guide(self, reason: str) -> "Pick":
         """Return the same plan as one that Quark's guide names too."""
@@ -82,11 +82,11 @@ def pick(front: Front, fastest: Point | None, uniform: Sequence[Point]) -> list[
     names: dict[tuple[int, int, int], list[str]] = {}
     points: dict[tuple[int, int, int], Point] = {}
     for point, name in named:
-        key = (point.risk, point.total_bytes, point.read_bytes)
+        key = (point.risk, point.total_bytes, point.decode_ticks)
         points.setdefault(key, point)
         names.setdefault(key, []).append(name)
     for point in _between(front, points.values(), FEWEST - len(points)):
-        key = (point.risk, point.total_bytes, point.read_bytes)
+        key = (point.risk, point.total_bytes, point.decode_ticks)
         points.setdefault(key, point)
         names.setdefault(key, []).append(BETWEEN)
     return [Pick(points[key], tuple(names[key])) for key in sorted(points)][:MOST]

@@ -25,7 +25,7 @@ _REASONS = {
     LOWEST_RISK: "least predicted loss that fits",
     BALANCED: "most quality for each byte: the knee of the front",
     SMALLEST: "fewest bytes of all plans",
-    FASTEST: "fewest bytes read by a decoding step",
+    FASTEST: "shortest decoding step",
     SIMPLEST: "one scheme everywhere",
     BETWEEN: "a further point of the front",
 }

@@ -75,7 +75,7 @@ def scheme_verdicts(subject: Subject, scheme: Scheme, context: Context) -> tuple
 
 
 def _cost(subject: Subject, name: str, context: Context, settings: Settings) -> Vector:
-    """Return bytes on a device, risk steps and bytes read of the units asked about under one scheme."""
+    """Return bytes on a device, risk steps and decode ticks of the units asked about under one scheme."""
     scheme = None if name == NATIVE else context.catalog.schemes.get(name)
     return costs_of(context).of([member for unit in subject.units for member in unit.members], scheme, settings)
 

@@ -80,7 +80,7 @@ class SchemeAnswer(Part):
     scheme: str
     refusals: tuple[RuleVerdict, ...]
     needs: Yields | None = Field(description="what has it all the same: request, force, nothing; null if none refuses")
-    beaten_by: str | None = Field(description="a scheme that is no worse here in bytes, loss and bytes read, if any")
+    beaten_by: str | None = Field(description="a scheme that is no worse here in bytes, loss and decoding time, if any")
     insisted: Outcome | None = Field(description="the least risky plan that has it; null where nothing helps")
 
 

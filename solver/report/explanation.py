@@ -121,7 +121,7 @@ def _scheme(answer: SchemeAnswer, optimum: Outcome) -> Iterator[Line]:
     else:
         yield answer.scheme, f"no rule refuses it, and it is {chosen if answer.scheme in given else 'not chosen'}"
     if answer.beaten_by is not None and answer.scheme not in given:
-        yield "", f"{answer.beaten_by} is no worse on these layers in bytes, predicted loss and bytes read"
+        yield "", f"{answer.beaten_by} is no worse on these layers in bytes, predicted loss and decoding time"
     yield _optimum(optimum)
     yield from _insisted(answer.scheme, answer.needs, answer.insisted, optimum)
 

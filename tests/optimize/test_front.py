@@ -175,7 +175,7 @@ class TestOtherPoints:
     def test_the_fastest_reads_least(self, instance: Problem) -> None:
         point = fastest([instance], UNBOUNDED, SETTINGS)
         assert point is not None
-        assert point.read_bytes == min(instance.vector(counts)[2] for counts in all_counts(instance))
+        assert point.decode_ticks == min(instance.vector(counts)[2] for counts in all_counts(instance))
 
     def test_uniform_plans_are_all_tried_and_the_safest_is_first(self) -> None:
         instance = problem([unit_class("a", 2, [(10, 9, 0), (20, 3, 0)]), unit_class("b", 1, [(11, 9, 0), (21, 3, 0)])])

@@ -64,6 +64,12 @@ class TestRequiredModels:
             if one.id != other.id:
                 assert any(a < b for a, b in zip(costs(one), costs(other), strict=True))
 
+    def test_the_fastest_has_the_shortest_decoding_step(self, model: str, required_answers: dict[str, Answer]) -> None:
+        times = {item.name: item.decode_seconds_per_token for item in required_answers[model].alternatives}
+        fastest = next(seconds for name, seconds in times.items() if "fastest" in name.split(", "))
+        assert fastest is not None
+        assert all(seconds is not None and seconds >= fastest for seconds in times.values())
+
     def test_bytes_and_risk_are_those_of_the_layers_that_the_patterns_select(
         self, model: str, required_answers: dict[str, Answer], analyse: Analyse, catalog: Catalog
     ) -> None:
