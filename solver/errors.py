@@ -137,6 +137,12 @@ class InfeasibleError(NoAnswerError):
         return super().document() | {"least_footprint_bytes": self.least_footprint_bytes, "items": self.items}
 
 
+class RuledOutError(NoAnswerError):
+    """Plans keep the budget and the demands, but none keeps a side rule too, such as a limit on overrides."""
+
+    kind = "ruled_out"
+
+
 class DeclinedError(NoAnswerError):
     """The user said no, or did not say yes."""
 

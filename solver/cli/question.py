@@ -33,6 +33,12 @@ class Question:
     scheme: str | None
     force: bool
     allow_emulated: bool
+    granularity: str
+    max_overrides: int | None
+    max_schemes: int | None
+    min_decode_tps: float | None
+    alternatives: int | None
+    diverse: int
     goal: str | None
     calib_dataset: str
     num_calib_data: int
@@ -102,6 +108,12 @@ def to_request(question: Question, model: str, notes: tuple[str, ...] = ()) -> P
             "scheme": question.scheme,
             "force": question.force,
             "allow_emulated": question.allow_emulated,
+            "granularity": question.granularity,
+            "max_overrides": question.max_overrides,
+            "max_schemes": question.max_schemes,
+            "min_decode_tps": question.min_decode_tps,
+            "alternatives": question.alternatives,
+            "diverse": question.diverse,
             "goal": question.goal,
             "calibration": Calibration(
                 dataset=question.calib_dataset,

@@ -33,6 +33,15 @@ class Kv(StrEnum):
     fp8 = "fp8"
 
 
+class Fineness(StrEnum):
+    """What is decided as one."""
+
+    uniform = "uniform"
+    role = "role"
+    block = "block"
+    unit = "unit"
+
+
 class Mtp(StrEnum):
     """What becomes of multi-token-prediction layers."""
 
@@ -98,6 +107,22 @@ def solve(
         bool,
         typer.Option("--allow-emulated", help="Allow schemes that the stack only emulates: no speed-up."),
     ] = False,
+    granularity: Annotated[
+        Fineness, typer.Option(help="What is decided as one: the model, a role, a block, or each unit.")
+    ] = Fineness.unit,
+    max_overrides: Annotated[
+        int | None, typer.Option(help="Patterns beside the global scheme at most.", min=0, max=10**4)
+    ] = None,
+    max_schemes: Annotated[int | None, typer.Option(help="Different schemes at most.", min=1, max=100)] = None,
+    min_decode_tps: Annotated[
+        float | None, typer.Option(help="Tokens/s of each sequence, at least, by roofline.", min=0.0)
+    ] = None,
+    alternatives: Annotated[
+        int | None, typer.Option(help="Plans to offer; by default three to seven.", min=1, max=50)
+    ] = None,
+    diverse: Annotated[
+        int, typer.Option(help="Further plans, with other schemes for a quarter of the weights.", min=0, max=10)
+    ] = 0,
     goal: Annotated[
         str | None,
         typer.Option(help="What matters most: accuracy, balanced, size, speed, cpu, gguf or experiment."),
@@ -147,6 +172,12 @@ def solve(
         scheme=scheme,
         force=force,
         allow_emulated=allow_emulated,
+        granularity=granularity.value,
+        max_overrides=max_overrides,
+        max_schemes=max_schemes,
+        min_decode_tps=min_decode_tps,
+        alternatives=alternatives,
+        diverse=diverse,
         goal=goal,
         calib_dataset=calib_dataset,
         num_calib_data=num_calib_data,

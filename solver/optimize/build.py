@@ -12,7 +12,6 @@ from solver.cost.roofline import Roofline
 from solver.cost.weights import dequantized_bytes, held_bytes, kv_scale_bytes, mtp_bytes, other_bytes
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Option, Problem, UnitClass, Vector
-from solver.optimize.reductions import without_dominated
 from solver.risk.model import RiskModel
 from solver.rules.options import support_of
 from solver.rules.patterns import first_match
@@ -85,13 +84,14 @@ AllowedSchemes = Mapping[Unit, tuple[str, ...]]
 
 
 def _options(unit: Unit, allowed: Sequence[str], costs: Costs, settings: Settings) -> tuple[Option, ...]:
+    """Return what a unit may have and costs, by bytes, then risk: the order of all tie-breaks."""
     broken = {family for algorithm in settings.algorithms for family in algorithm.breaks}
     options = []
     for name in allowed:
         scheme = None if name == NATIVE else costs.catalog.schemes.get(name)
         if scheme is None or scheme.family not in broken:
             options.append(Option(name, *costs.of(unit.members, scheme, settings)))
-    return without_dominated(options)
+    return tuple(sorted(options, key=lambda option: (*option.vector, option.scheme)))
 
 
 def _classes(units: Sequence[Unit], allowed: AllowedSchemes, costs: Costs, settings: Settings) -> tuple[UnitClass, ...]:
@@ -139,9 +139,10 @@ def build_problem(
     costs: Costs,
     kv_patterns: Sequence[str],
     *,
+    avoids_native: bool = False,
     dequantized_bytes: int = 0,
 ) -> Problem:
-    """Return the problem of one row of settings.
+    """Return the problem of one row of settings, with all options.
 
     `dequantized_bytes` are those of the largest module that `allowed` lets be emulated.
 
@@ -176,6 +177,7 @@ def build_problem(
         ),
         kv_cache_bytes=bill.kv_cache_bytes,
         overhead_bytes=bill.activation_bytes + bill.runtime_bytes,
+        avoids_native=avoids_native,
         cache_ticks=costs.roofline.cache_ticks(kv_fp8=kv_fp8),
         dequantized_bytes=dequantized_bytes,
     )

@@ -1,6 +1,6 @@
 """Single solves by CP-SAT: counts of units by option, one objective, some limits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, gcd
 from typing import Literal
@@ -52,7 +52,7 @@ def _reduced(rows: list[list[int]], classes: Sequence[int]) -> tuple[list[list[i
     return [[value // divisor for value in row] for row in shifted], offset, divisor
 
 
-class _Model:
+class CountModel:
     """Integer counts by class and option, with linear rows over them."""
 
     def __init__(self, problem: Problem) -> None:
@@ -86,6 +86,10 @@ class _Model:
         return True
 
 
+Shape = Callable[[CountModel], None]
+"""Adds rows to a model."""
+
+
 def new_solver(settings: SolverSettings) -> cp_model.CpSolver:
     """Return a solver with the parameters that every solve of this package has."""
     solver = cp_model.CpSolver()
@@ -102,11 +106,16 @@ def new_solver(settings: SolverSettings) -> cp_model.CpSolver:
 
 
 def minimize(
-    problem: Problem, objective: Objective, limits: Mapping[Objective, int], settings: SolverSettings
+    problem: Problem,
+    objective: Objective,
+    limits: Mapping[Objective, int],
+    settings: SolverSettings,
+    shapes: Sequence[Shape] = (),
 ) -> Answer | None:
     """Return the counts with the least `objective` within `limits`, or None if no counts keep them.
 
-    Limits and values are exact and include the problem's fixed part; bytes are those of weights.
+    `shapes` add rows of their own. Limits and values are exact and include the problem's fixed part; bytes are those of
+    weights.
 
     Raises
     ------
@@ -114,9 +123,11 @@ def minimize(
         If the time limit ended the search before it had an answer.
 
     """
-    model = _Model(problem)
+    model = CountModel(problem)
     if not all(model.limit(name, at_most) for name, at_most in limits.items()):
         return None
+    for shape in shapes:
+        shape(model)
     expression, offset, divisor = model.row(objective)
     model.model.minimize(expression)
     solver = new_solver(settings)

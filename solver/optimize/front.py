@@ -7,15 +7,21 @@ from typing import Protocol, overload
 import numpy as np
 
 from solver.errors import VerificationError
-from solver.optimize.cpsat import SolverSettings, minimize
+from solver.optimize.cpsat import SolverSettings
+from solver.optimize.grouped import Grouped, GroupedFront
 from solver.optimize.merge import FrontTooLargeError, Integers, MergedFront
 from solver.optimize.points import lexicographic
 from solver.optimize.problem import Budget, Counts, Point, Problem, Proof
+from solver.optimize.reductions import reduced
+from solver.optimize.side_rules import NO_RULES, SideRules
 from solver.optimize.supported import spread, supported_sizes
 from solver.optimize.verify import verify_front, verify_point
 
 _SAMPLES = 12
 """Points of a row whose front is too large to be merged: its ends, and supported sizes between them."""
+
+_RULED_SAMPLES = 4
+"""Sizes between the ends of a row under side rules: each takes two solves with rows of their own."""
 
 
 class _Row(Protocol):
@@ -32,14 +38,17 @@ class _Row(Protocol):
 class _SampledRow:
     """Proven points of one row: the ends, and the least risk at sizes between them."""
 
-    def __init__(self, problem: Problem, limit: int, settings: SolverSettings) -> None:
-        smallest = lexicographic(problem, limit, ("bytes", "risk"), settings)
-        safest = lexicographic(problem, limit, ("risk", "bytes"), settings)
+    def __init__(self, problem: Problem, limit: int, settings: SolverSettings, rules: SideRules) -> None:
+        smallest = lexicographic(problem, limit, ("bytes", "risk"), settings, rules)
+        safest = lexicographic(problem, limit, ("risk", "bytes"), settings, rules)
+        sizes = supported_sizes(reduced(problem), limit)
+        if smallest is not None and safest is not None:
+            sizes = [size for size in sizes if smallest.weights_bytes < size < safest.weights_bytes]
         between = [
-            lexicographic(problem, size, ("risk", "bytes"), settings)
-            for size in spread(supported_sizes(problem, limit), _SAMPLES)
+            lexicographic(problem, size, ("risk", "bytes"), settings, rules)
+            for size in spread(sizes, _SAMPLES if rules.plain else _RULED_SAMPLES)
         ]
-        found = {point.vector[:2]: point for point in (smallest, safest, *between) if point is not None}
+        found = {point.vector[:2]: point for point in (smallest, *between, safest) if point is not None}
         self._points = [found[key] for key in sorted(found)]
         self.sizes = np.array([point.vector[0] for point in self._points], np.int64)
         self.risks = np.array([point.vector[1] for point in self._points], np.int64)
@@ -122,16 +131,25 @@ class Front(Sequence[Point]):
         return [self._made[index] for index in indices]
 
 
-def _row(problem: Problem, limit: int, settings: SolverSettings) -> tuple[_Row, bool]:
+def _row(problem: Problem, limit: int, settings: SolverSettings, rules: SideRules) -> tuple[_Row, bool]:
     """Return the points of one row, and whether they are all."""
     try:
-        return MergedFront(problem, limit, most_work=settings.merge_work), True
+        if rules.plain:
+            return MergedFront(problem, limit, most_work=settings.merge_work), True
+        grouped = Grouped(problem, rules.granularity)
+        if rules.only_groups and grouped.possible:
+            return GroupedFront(grouped, limit, most_work=settings.merge_work), True
     except FrontTooLargeError:
-        return _SampledRow(problem, limit, settings), False
+        pass
+    return _SampledRow(problem, limit, settings, rules), False
 
 
-def exact_front(problems: Sequence[Problem], budget: Budget, settings: SolverSettings) -> Front:
+def exact_front(
+    problems: Sequence[Problem], budget: Budget, settings: SolverSettings, rules: SideRules = NO_RULES
+) -> Front:
     """Return the front within the budget: all of its points where they can be merged, else proven ones.
+
+    Under side rules the problems need all options; dominated ones may be what a rule leaves.
 
     Raises
     ------
@@ -141,21 +159,23 @@ def exact_front(problems: Sequence[Problem], budget: Budget, settings: SolverSet
     """
     rows, complete = [], True
     for problem in problems:
-        row, whole = _row(problem, budget.weights_limit(problem), settings)
-        rows.append((problem, row))
+        apart = rules.apart(problem)
+        row, whole = _row(apart, budget.weights_limit(problem), settings, rules)
+        rows.append((apart, row))
         complete = complete and whole
     front = Front(rows, budget, complete=complete)
     if len(front):
-        _verify_least_risk(front[-1], budget, settings)
+        _verify_least_risk(front[-1], budget, settings, rules)
     return front
 
 
-def _verify_least_risk(safest: Point, budget: Budget, settings: SolverSettings) -> None:
+def _verify_least_risk(safest: Point, budget: Budget, settings: SolverSettings, rules: SideRules) -> None:
     """Check the end of a front by another method."""
-    limits = {"bytes": budget.weights_limit(safest.problem)}
-    answer = minimize(safest.problem, "risk", limits, settings)  # type: ignore[arg-type]
-    if answer is None or answer.proof.bound > safest.risk or answer.proof.value < safest.risk:
-        raise VerificationError(f"CP-SAT bounds the risk by {answer and answer.proof}, the front by {safest.risk}")
+    found = lexicographic(safest.problem, budget.weights_limit(safest.problem), ("risk",), settings, rules)
+    if found is None or found.proof.bound > safest.risk or found.proof.value < safest.risk:
+        raise VerificationError(f"CP-SAT bounds the risk by {found and found.proof}, the front by {safest.risk}")
+    if (broken := rules.broken_by(safest.problem, safest.counts)) is not None:
+        raise VerificationError(f"a point of the front has {broken}")
 
 
 def hull_corners(front: Front) -> list[int]:

@@ -57,6 +57,8 @@ class Problem:
     """Activations and runtime."""
     cache_ticks: int = 0
     """Time in which one decoding step reads the cache."""
+    avoids_native: bool = False
+    """Whether the unquantized model keeps the budget, so that only what may have no scheme is left native."""
     dequantized_bytes: int = 0
     """Of the largest module that may be emulated here; the activations hold it."""
 

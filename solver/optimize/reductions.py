@@ -1,8 +1,11 @@
 """What can be left out of a problem without losing a point of its front."""
 
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
-from solver.optimize.problem import Option, Problem
+from solver.optimize.problem import Option, Problem, UnitClass
+from solver.rules.units import Unit
 
 
 def without_dominated(options: Sequence[Option]) -> tuple[Option, ...]:
@@ -15,6 +18,19 @@ def without_dominated(options: Sequence[Option]) -> tuple[Option, ...]:
         if not any(all(map(int.__le__, other.vector, option.vector)) for other in kept):
             kept.append(option)
     return tuple(kept)
+
+
+def reduced(problem: Problem) -> Problem:
+    """Return the problem without dominated options; classes that have the same ones then are one."""
+    units: dict[tuple[tuple[str, ...], tuple[Option, ...]], list[Unit]] = defaultdict(list)
+    for part in problem.classes:
+        names = tuple(sorted({member.family.name for member in part.units[0].members}))
+        units[names, without_dominated(part.options)].extend(part.units)
+    classes = (
+        UnitClass(tuple(sorted(members, key=lambda unit: unit.first_block)), options)
+        for (_, options), members in units.items()
+    )
+    return replace(problem, classes=tuple(classes))
 
 
 def prune_rows(problems: Sequence[Problem]) -> list[Problem]:

@@ -59,11 +59,11 @@ def _between(front: Front, taken: Iterable[Point], wanted: int) -> list[Point]:
     return front.points(sorted(chosen))
 
 
-def pick(front: Front, fastest: Point | None, uniform: Sequence[Point]) -> list[Pick]:
+def pick(front: Front, fastest: Point | None, uniform: Sequence[Point], wanted: int | None = None) -> list[Pick]:
     """Return the plans to offer, by rising risk, then rising bytes.
 
-    A plan that is best in several ways is offered once, under all its names. Where that leaves fewer than three,
-    points between the others are added.
+    A plan that is best in several ways is offered once, under all its names. Where that leaves fewer than `wanted`,
+    or three, points between the others are added; where it leaves more than `wanted`, those that are named last go.
 
     Parameters
     ----------
@@ -85,8 +85,10 @@ def pick(front: Front, fastest: Point | None, uniform: Sequence[Point]) -> list[
         key = (point.risk, point.total_bytes, point.decode_ticks)
         points.setdefault(key, point)
         names.setdefault(key, []).append(name)
-    for point in _between(front, points.values(), FEWEST - len(points)):
+    if wanted is not None:
+        points = dict(list(points.items())[:wanted])
+    for point in _between(front, points.values(), (wanted or FEWEST) - len(points)):
         key = (point.risk, point.total_bytes, point.decode_ticks)
         points.setdefault(key, point)
         names.setdefault(key, []).append(BETWEEN)
-    return [Pick(points[key], tuple(names[key])) for key in sorted(points)][:MOST]
+    return [Pick(points[key], tuple(names[key])) for key in sorted(points)][: wanted or MOST]

@@ -15,11 +15,12 @@ from solver.plan.assignment import Assignment, assign
 from solver.plan.choices import Choices
 from solver.plan.context import Context
 from solver.plan.document import Alternative, FootprintPart, ProofPart, RiskPart
-from solver.plan.names import BALANCED, BETWEEN, FASTEST, LOWEST_RISK, SIMPLEST, SMALLEST
+from solver.plan.names import BALANCED, BETWEEN, DIFFERENT, FASTEST, LOWEST_RISK, SIMPLEST, SMALLEST
 from solver.plan.patterns import to_patterns
 from solver.plan.requantize import requantizing_notes, unkept_notes
 from solver.plan.serving import environment, serving_notes
 from solver.plan.settings import settings_risks
+from solver.plan.side_rules import count_written
 
 _REASONS = {
     LOWEST_RISK: "least predicted loss that fits",
@@ -28,6 +29,7 @@ _REASONS = {
     FASTEST: "shortest decoding step",
     SIMPLEST: "one scheme everywhere",
     BETWEEN: "a further point of the front",
+    DIFFERENT: "least predicted loss of those that give a good part of the weights another scheme",
 }
 _NOTABLE_LOSS = 0.03
 _HIGH_LOSS = 0.10
@@ -124,6 +126,7 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         kv_cache_scheme=point.problem.settings.kv_cache_scheme,
         exclude_layers=patterns.exclude_layers,
         layer_quant_config=patterns.layer_quant_config,
+        overrides=count_written(patterns, choices),
         algorithm=",".join(algorithm.name for algorithm in algorithms) or None,
         scheme_shares={name: _rounded(count / total) for name, count in ({**schemes, NATIVE: native}).items() if count},
         footprint=FootprintPart.of(bill),

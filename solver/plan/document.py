@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from solver.cost.footprint import Footprint
 from solver.intake.analysis import Risk as RiskNote
+from solver.optimize.side_rules import Granularity
 from solver.plan.request import Calibration, EvaluationIntent
 
 SCHEMA_VERSION = 1
@@ -74,6 +75,9 @@ class Alternative(Part):
     kv_cache_scheme: str | None
     exclude_layers: tuple[str, ...]
     layer_quant_config: dict[str, str]
+    overrides: int = Field(
+        default=0, description="patterns beside the global scheme: layer_quant_config and what else is left native"
+    )
     algorithm: str | None
     scheme_shares: dict[str, float] = Field(description="share of the linear layers' weights under each scheme")
     footprint: FootprintPart | None = Field(description="null in a draft without an inventory")
@@ -166,6 +170,14 @@ class FrontPart(Part):
     complete: bool = Field(description="whether these are all such plans within the budget")
 
 
+class SimplerPart(Part):
+    """The least risky plan that is simpler, at the same budget."""
+
+    granularity: Granularity = Field(description="what is decided as one")
+    delta_nll: float | None = Field(description="null where no such plan keeps the budget")
+    price_nll: float | None = Field(description="beyond the least risky plan without any such rule")
+
+
 class Answer(Part):
     """What `solve --json` prints when there is an answer."""
 
@@ -177,6 +189,8 @@ class Answer(Part):
     alternatives: tuple[Alternative, ...]
     recommended: int
     front: FrontPart | None = Field(default=None, description="null in a draft")
+    simpler: tuple[SimplerPart, ...] = ()
+    price_nll: float | None = Field(default=None, description="of the side rules asked for, at the same budget")
     assumptions: tuple[str, ...]
     missing: tuple[str, ...] = ()
     provenance: Provenance

@@ -1,16 +1,19 @@
 """The main job: from a request and an analysis to alternatives."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 from solver.catalog import Catalog
 from solver.cost.memory_fraction import default_fraction
-from solver.errors import NoAnswerError, PlannerError
+from solver.errors import NoAnswerError, PlannerError, RuledOutError, VerificationError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
+from solver.optimize.different import Difference, least_risky_different
 from solver.optimize.points import fastest, uniform_points
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Problem
 from solver.plan.alternatives import Pick, pick
+from solver.plan.assignment import assign
 from solver.plan.choices import Choices
 from solver.plan.context import Context, resolve
 from solver.plan.describe import describe
@@ -19,14 +22,19 @@ from solver.plan.freed import better, freed
 from solver.plan.goals import recommend
 from solver.plan.guide import GuidePlan, guide_plans
 from solver.plan.infeasible import explained
+from solver.plan.names import DIFFERENT
 from solver.plan.problems import fits_unquantized, unquantized
 from solver.plan.requantize import stored_part
 from solver.plan.request import PlanRequest
-from solver.plan.solved import solved, solver_settings
+from solver.plan.simpler import price_of_rules, simpler_plans
+from solver.plan.solved import Solved, solved, solver_settings
 from solver.units import format_size
 from solver.version import __version__
 
 QUARK_VERSION = "0.13"
+
+DIFFERENT_SHARE = 0.25
+"""Of the weights that have a choice, what a plan gives another scheme to be called different."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,28 @@ def _with_guide(picks: list[Pick], plans: list[GuidePlan], choices: Choices, con
         else:
             offers[same] = replace(offers[same], pick=offers[same].pick.also_guide(plan.reason))
     return offers
+
+
+def _picks(found: Solved, context: Context) -> list[Pick]:
+    """Return the plans of the front to offer, and after them those that were asked for because they differ."""
+    settings, budget, rules = solver_settings(context), context.budget, found.rules
+    quickest = fastest(found.problems, budget, settings, rules)
+    uniform = uniform_points(found.problems, budget, rules)
+    picks = pick(found.front, quickest, uniform, context.request.alternatives)
+    for _ in range(context.request.diverse):
+        others = tuple(assign(item.point, found.choices.partition).schemes for item in picks)
+        point = least_risky_different(found.problems, budget, settings, rules, Difference(DIFFERENT_SHARE, others))
+        if point is None:
+            break
+        picks.append(Pick(point, (DIFFERENT,)))
+    return picks
+
+
+def _check_overrides(alternatives: Sequence[Alternative], request: PlanRequest) -> None:
+    """Check that the patterns as written keep the limit on them."""
+    for item in alternatives:
+        if request.max_overrides is not None and item.overrides > request.max_overrides:
+            raise VerificationError(f"plan {item.id} has {item.overrides} overrides, more than {request.max_overrides}")
 
 
 def _model_part(context: Context, native: Problem, ref: str) -> ModelPart:
@@ -142,19 +172,23 @@ def plan(
         If no layer may be quantized, or settings and pins leave a layer without any scheme; it says the same.
     LimitReachedError
         If the time limit ended the search before it had a plan.
+    RuledOutError
+        If plans keep the budget, and none keeps the side rules too.
     """
     context = resolve(request, analysis, inventory, catalog)
     try:
         found = solved(context)
+    except RuledOutError:
+        raise
     except NoAnswerError as error:
         raise explained(error, context) from error
-    choices, problems, front = found.choices, found.problems, found.front
-    quickest = fastest(problems, context.budget, solver_settings(context))
-    picks = pick(front, quickest, uniform_points(problems, context.budget))
+    choices, front = found.choices, found.front
+    picks = _picks(found, context)
     guided, said = guide_plans(context, choices)
     offers = dict(enumerate(_with_guide(picks, guided, choices, context), start=1))
     alternatives = tuple(describe(number, item.pick, item.choices, item.context) for number, item in offers.items())
     recommended = recommend(context.goal, [(number, item.pick.names, item.loads) for number, item in offers.items()])
+    _check_overrides(alternatives[: len(picks)], request)
     alternatives += _unbound(request, alternatives, analysis, inventory, catalog)
     native = unquantized(context, choices)
     model = _model_part(context, native, analysis_ref)
@@ -172,6 +206,8 @@ def plan(
         alternatives=alternatives,
         recommended=recommended,
         front=FrontPart(points=len(front), complete=front.complete),
+        simpler=simpler_plans(found, context),
+        price_nll=price_of_rules(found),
         assumptions=assumptions,
         missing=analysis.missing,
         provenance=provenance(request, analysis, catalog),

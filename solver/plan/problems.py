@@ -6,7 +6,7 @@ from solver.catalog import NATIVE
 from solver.errors import NoAnswerError
 from solver.optimize.build import AllowedSchemes, Costs, build_problem
 from solver.optimize.problem import Problem
-from solver.optimize.reductions import prune_rows
+from solver.optimize.reductions import prune_rows, reduced
 from solver.plan.choices import Choices
 from solver.plan.context import Context
 from solver.plan.settings import legal_rows
@@ -55,6 +55,27 @@ def _by_dequantized_bytes(allowed: AllowedSchemes, costs: Costs) -> Iterator[tup
             yield largest, kept
 
 
+def find_whole_problems(context: Context, choices: Choices) -> list[Problem]:
+    """Return the problems of all rows with all options, for side rules and uniform plans: native ones are marked."""
+    problems: list[Problem] = []
+    costs = costs_of(context)
+    for row in legal_rows(context, choices):
+        native_fits = fits_unquantized(context, unquantized(context, choices, row.kv_cache_scheme))
+        problems.extend(
+            build_problem(
+                choices.partition,
+                kept,
+                row,
+                costs,
+                context.template.kv_layers,
+                avoids_native=native_fits,
+                dequantized_bytes=dequantized_bytes,
+            )
+            for dequantized_bytes, kept in _by_dequantized_bytes(choices.allowed, costs)
+        )
+    return prune_rows([problem for problem in problems if all(part.options for part in problem.classes)])
+
+
 def find_problems(context: Context, choices: Choices) -> list[Problem]:
     """Return the problems of all rows that no other row beats, at least one.
 
@@ -75,8 +96,10 @@ def find_problems(context: Context, choices: Choices) -> list[Problem]:
         native_fits = fits_unquantized(context, unquantized(context, choices, row.kv_cache_scheme))
         allowed = _without_native(choices.allowed) if native_fits else choices.allowed
         problems.extend(
-            build_problem(
-                choices.partition, kept, row, costs, context.template.kv_layers, dequantized_bytes=dequantized_bytes
+            reduced(
+                build_problem(
+                    choices.partition, kept, row, costs, context.template.kv_layers, dequantized_bytes=dequantized_bytes
+                )
             )
             for dequantized_bytes, kept in _by_dequantized_bytes(allowed, costs)
         )

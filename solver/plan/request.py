@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from solver.errors import BadInputError
+from solver.optimize.side_rules import Granularity
 
 BudgetScope = Literal["total", "weights"]
 EvaluationIntent = Literal["none", "smoke", "full"]
@@ -68,6 +69,17 @@ class PlanRequest(BaseModel):
     scheme: str | None = Field(default=None, description="of all layers that may have it, insisted on")
     force: bool = Field(default=False, description="whether what only the stack refuses is kept as a risk")
     allow_emulated: bool = False
+    granularity: Granularity = Field(default="unit", description="what is decided as one")
+    max_overrides: int | None = Field(default=None, ge=0, description="patterns beside the global scheme at most")
+    max_schemes: int | None = Field(default=None, ge=1, description="different schemes at most, native not counted")
+    min_decode_tps: float | None = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="tokens of each sequence in a second, at least, by roofline",
+    )
+    alternatives: int | None = Field(default=None, ge=1, le=50, description="plans to pick from the front")
+    diverse: int = Field(default=0, ge=0, le=10, description="further plans that really differ from those")
     goal: str | None = Field(default=None, description="of `profiles/goals`; accuracy unless one is named")
     calibration: Calibration = Calibration()
     evaluation_intent: EvaluationIntent = "smoke"

@@ -1,15 +1,18 @@
 """One request solved: its choices, its problems and their front, or why there is none."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from solver.errors import InfeasibleError, NoAnswerError
+from solver.cost.roofline import TICKS_PER_SECOND
+from solver.errors import InfeasibleError, NoAnswerError, RuledOutError
 from solver.optimize.cpsat import SolverSettings
 from solver.optimize.front import Front, exact_front
-from solver.optimize.points import smallest_of_all
+from solver.optimize.points import fastest, smallest_of_all
 from solver.optimize.problem import Problem
+from solver.optimize.side_rules import NO_RULES, SideRules
 from solver.plan.choices import Choices, find_choices
 from solver.plan.context import Context
-from solver.plan.problems import find_problems
+from solver.plan.problems import find_problems, find_whole_problems
+from solver.plan.side_rules import side_rules
 from solver.units import format_size, format_size_both
 
 
@@ -19,7 +22,12 @@ class Solved:
 
     choices: Choices
     problems: list[Problem]
+    """All options, for what side rules and uniform plans may need."""
+    rules: SideRules
     front: Front
+    """Under the rules."""
+    free: Front
+    """Without them."""
 
 
 def solver_settings(context: Context) -> SolverSettings:
@@ -38,15 +46,46 @@ def solved(context: Context) -> Solved:
         If no plan keeps the budget.
     NoAnswerError
         If no layer may be quantized, or settings and pins leave a layer without any scheme.
+    RuledOutError
+        If plans keep the budget, and none keeps the side rules too.
     LimitReachedError
         If the time limit ended the search before it had a plan.
     """
     choices = find_choices(context)
     problems = find_problems(context, choices)
-    front = exact_front(problems, context.budget, solver_settings(context))
-    if not len(front):
+    free = exact_front(problems, context.budget, solver_settings(context))
+    if not len(free):
         raise _too_small(context, problems)
-    return Solved(choices, problems, front)
+    whole = find_whole_problems(context, choices)
+    rules = side_rules(context, whole)
+    front = free if rules.plain else exact_front(whole, context.budget, solver_settings(context), rules)
+    if not len(front):
+        raise _ruled_out(context, whole, rules)
+    return Solved(choices, whole, rules, front, free)
+
+
+def _ruled_out(context: Context, problems: list[Problem], rules: SideRules) -> NoAnswerError:
+    """Return what to say where only the side rules leave no plan: which of them do, each alone or all together."""
+    flags = {
+        "granularity": f"--granularity {rules.granularity}",
+        "overrides": f"--max-overrides {context.request.max_overrides}",
+        "max_formats": f"--max-schemes {rules.max_formats}",
+        "most_ticks": f"--min-decode-tps {context.request.min_decode_tps:g}" if context.request.min_decode_tps else "",
+    }
+    asked = [name for name in flags if getattr(rules, name) != getattr(NO_RULES, name)]
+    settings = solver_settings(context)
+    lone = [
+        name
+        for name in asked
+        if not len(exact_front(problems, context.budget, settings, replace(NO_RULES, **{name: getattr(rules, name)})))
+    ]
+    named = " with ".join(flags[name] for name in lone[:1] or asked)
+    mend = "Leave it out, or allow more." if lone else "Leave one of them out, or allow more."
+    if lone[:1] == ["most_ticks"]:
+        quickest = fastest(problems, context.budget, settings)
+        if quickest is not None:
+            mend = f"The fastest plan within the budget has {TICKS_PER_SECOND / quickest.decode_ticks:.4g} tokens/s."
+    return RuledOutError(f"plans keep the budget, but none keeps {named} too.", where=named, mend=mend)
 
 
 def _too_small(context: Context, problems: list[Problem]) -> NoAnswerError:

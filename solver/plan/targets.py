@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from solver.catalog import NATIVE
 from solver.intake.inventory import LayerFamily
 from solver.plan.assignment import Assignment
 from solver.rules.patterns import first_match, matches
@@ -87,15 +88,32 @@ def _merged(leaves: Sequence[Target]) -> list[Target]:
             home.append(leaf)
     targets = []
     for group in alike:
-        near = [leaf for leaf in group if any(_spelled_together([leaf.path, other.path]) for other in group)]
-        path = _spelled_together([leaf.path for leaf in near]) if near else None
-        if path is None:
-            targets.extend(group)
-            continue
-        families = tuple(family for leaf in near for family in leaf.families)
-        targets.append(Target(path, families, near[0].schedule))
-        targets.extend(leaf for leaf in group if leaf not in near)
+        for near in _near(group):
+            path = _spelled_together([leaf.path for leaf in near]) if len(near) > 1 else near[0].path
+            families = tuple(family for leaf in near for family in leaf.families)
+            targets.append(Target(path or near[0].path, families, near[0].schedule))
     return targets
+
+
+def _near(group: Sequence[Target]) -> list[list[Target]]:
+    """Return the targets in sets that one glob can spell together, each in the first that it fits."""
+    sets: list[list[Target]] = []
+    for leaf in group:
+        home = next((near for near in sets if _spelled_together([item.path for item in (*near, leaf)])), None)
+        if home is None:
+            sets.append([leaf])
+        else:
+            home.append(leaf)
+    return sets
+
+
+def count_globs(families: Sequence[LayerFamily]) -> int:
+    """Return how many globs name some families of one schedule, leaf by leaf where none spells several."""
+    containers: dict[str, list[LayerFamily]] = defaultdict(list)
+    for family in families:
+        containers[_path(family) if family.experts else family.name.rsplit(".", 1)[0]].append(family)
+    schedule: Schedule = {NATIVE: (None,)}
+    return sum(len(_merged(_leaves(members, dict.fromkeys(members, schedule)))) for members in containers.values())
 
 
 def find_targets(assignment: Assignment, excludes: Sequence[str]) -> list[Target]:

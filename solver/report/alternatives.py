@@ -11,6 +11,8 @@ from solver.plan.document import Alternative, Answer, Provenance
 from solver.plan.names import GUIDE
 from solver.units import format_count, format_size, format_size_both
 
+_TRIFLE = 1e-4
+
 
 def percent_perplexity(delta_nll: float) -> str:
     """Return a loss in nats as the rise in perplexity: 0.01 -> `1.01 %`."""
@@ -68,7 +70,7 @@ def _settings(alternative: Alternative) -> str:
         lines.append(f"{1000 * alternative.decode_seconds_per_token:.3g} ms/token")
     if alternative.prefill_seconds is not None:
         lines.append(f"{alternative.prefill_seconds:.3g} s prompt")
-    overrides = len(alternative.layer_quant_config)
+    overrides = alternative.overrides
     lines.append(f"{overrides} override{'' if overrides == 1 else 's'}")
     lines.append(f"KV cache {alternative.kv_cache_scheme or 'native'}")
     lines.append((alternative.algorithm or "no algorithm").replace(",", ",\n"))
@@ -98,6 +100,27 @@ def determinism_line(provenance: Provenance) -> str:
     )
 
 
+_COARSER = {"uniform": "one scheme everywhere", "role": "deciding by role", "block": "deciding by block"}
+
+
+def _price(price_nll: float) -> str:
+    # What is less than a hundredth of a percent is below all that the prediction knows.
+    return "nothing" if price_nll < _TRIFLE else f"+{percent_perplexity(price_nll)}"
+
+
+def _print_simpler(answer: Answer, console: Console) -> None:
+    """Print what simplicity costs at the same budget: by granularity, and by the rules asked for."""
+    prices = [
+        f"{_COARSER[part.granularity]} {_price(part.price_nll)}"
+        for part in answer.simpler
+        if part.price_nll is not None
+    ]
+    if prices:
+        console.print(Text(f"Price of simplicity at this budget: {', '.join(prices)} perplexity (--granularity)."))
+    if answer.price_nll is not None:
+        console.print(Text(f"What you ask of the plan's form costs {_price(answer.price_nll)} perplexity here."))
+
+
 def print_answer(answer: Answer, console: Console) -> None:
     """Print the question as understood, the alternatives, and what they rest on."""
     model, service = answer.model, answer.service
@@ -115,6 +138,7 @@ def print_answer(answer: Answer, console: Console) -> None:
     if answer.front is not None:
         proven = "all that none beats" if answer.front.complete else "proven, not all that there are"
         console.print(f"Picked from {answer.front.points:,} plans, {proven} in bytes and predicted loss.")
+        _print_simpler(answer, console)
     for option in answer.alternatives:
         if GUIDE in option.name.split(", "):
             console.print(Text.assemble(("guide", "bold"), f"  plan {option.id}: {option.reason}"))

@@ -1,0 +1,70 @@
+"""Plans that really differ: the least risky ones that give a good part of the weights another scheme than others do."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ortools.sat.python import cp_model
+
+from solver.optimize.cpsat import CountModel, SolverSettings
+from solver.optimize.points import lexicographic
+from solver.optimize.problem import Budget, Point, Problem, UnitClass
+from solver.optimize.side_rules import SideRules, separated
+from solver.optimize.verify import verify_point
+from solver.rules.units import Member
+
+Schemes = Mapping[Member, str]
+"""Scheme by layer of a plan."""
+
+_PARTS = 10**6
+"""Weights are counted in parts of all that have a choice, so that rows stay small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What must differ: this share of the weights, against each of these plans."""
+
+    share: float
+    plans: tuple[Schemes, ...]
+
+    def _alike(self, part: UnitClass, scheme: str, plan: Schemes) -> int:
+        return sum(
+            member.layers * member.family.weight_elements
+            for member in part.units[0].members
+            if plan.get(member) == scheme
+        )
+
+    def rows(self, problem: Problem, model: CountModel) -> None:
+        """Add a row for each plan to a model whose classes hold one unit each."""
+        total = sum(
+            member.layers * member.family.weight_elements
+            for part in problem.classes
+            for member in part.units[0].members
+        )
+        for plan in self.plans:
+            variables, parts = [], []
+            for part, taken in zip(problem.classes, model.taken, strict=True):
+                for option, variable in zip(part.options, taken, strict=True):
+                    variables.append(variable)
+                    parts.append(self._alike(part, option.scheme, plan) * _PARTS // total)
+            alike = cp_model.LinearExpr.weighted_sum(variables, parts)
+            model.model.add(alike <= int((1 - self.share) * _PARTS))
+
+
+def least_risky_different(
+    problems: Sequence[Problem], budget: Budget, settings: SolverSettings, rules: SideRules, difference: Difference
+) -> Point | None:
+    """Return the least risky plan within the budget that differs as asked, or None if there is none.
+
+    Decided by role at the finest: a second knapsack over single units takes minutes to prove, for a plan that differs
+    in a role here and a role there.
+    """
+    found = []
+    coarse = replace(rules, granularity="role") if rules.granularity == "unit" else rules
+    for problem in map(separated, problems):
+        limit, rows = budget.weights_limit(problem), partial(difference.rows, problem)
+        point = lexicographic(problem, limit, ("risk", "bytes"), settings, coarse, also=rows)
+        if point is not None:
+            verify_point(point, budget)
+            found.append(point)
+    return min(found, key=lambda point: (point.risk, point.total_bytes), default=None)
