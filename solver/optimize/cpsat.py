@@ -102,7 +102,9 @@ class Outcome:
     """No assignment within the limits has less; None if there is none, or nothing was proven."""
 
 
-def search(problem: Problem, objective: Objective, limits: Mapping[Objective, int], settings: SolverSettings) -> Outcome:
+def search(
+    problem: Problem, objective: Objective, limits: Mapping[Objective, int], settings: SolverSettings
+) -> Outcome:
     """Search for the counts with the least `objective` within `limits`, however far that leads.
 
     Limits and bounds are exact and include the problem's fixed part; bytes are those of weights.

@@ -3,9 +3,22 @@
 from collections.abc import Sequence
 
 from solver.catalog import NATIVE
-from solver.optimize.cpsat import Objective, SolverSettings, minimize
-from solver.optimize.problem import Budget, Point, Problem, Proof
+from solver.optimize.cpsat import OBJECTIVES, Answer, Objective, SolverSettings
+from solver.optimize.fixing import Fixing
+from solver.optimize.least import least
+from solver.optimize.problem import Budget, Counts, Point, Problem, Proof
 from solver.optimize.verify import verify_point
+
+
+def _unlimited(problem: Problem, order: Sequence[Objective]) -> Counts:
+    """Return what is least in the order if nothing is limited: each class has the best of its own options."""
+    axes = [OBJECTIVES.index(objective) for objective in order]
+    counts = []
+    for part in problem.classes:
+        keys = [tuple(option.vector[axis] for axis in axes) for option in part.options]
+        best = keys.index(min(keys))
+        counts.append(tuple(part.count if place == best else 0 for place in range(len(keys))))
+    return tuple(counts)
 
 
 def lexicographic(
@@ -14,21 +27,25 @@ def lexicographic(
     """Return the point that is least in the first objective, then in the next ones, within the limit.
 
     `weights_limit` bounds the bytes of weights on one device; None is no limit. None if nothing fits. The proof
-    is that of the first objective, or of the first stage that could not be proven.
+    is that of the first objective, or of the first stage that could not be proven. Each stage may take the time limit;
+    one that it ends leaves the point unproven.
     """
-    limits: dict[Objective, int] = {} if weights_limit is None else {"bytes": weights_limit}
-    answer, proof = None, None
-    for objective in order:
-        found = minimize(problem, objective, limits, settings)
-        if found is None:
-            break
-        answer = found
-        limits[objective] = min(found.proof.value, limits.get(objective, found.proof.value))
-        if proof is None or (proof.status == "optimal" and found.proof.status != "optimal"):
-            proof = found.proof
-    if answer is None or proof is None:
+    counts = _unlimited(problem, order)
+    vector = problem.vector(counts)
+    if weights_limit is None or vector[0] <= weights_limit:
+        value = vector[OBJECTIVES.index(order[0])]
+        return Point(problem, counts, vector, Proof("optimal", order[0], value, value))
+    if problem.vector(_unlimited(problem, ("bytes",)))[0] > weights_limit:
         return None
-    return Point(problem, answer.counts, problem.vector(answer.counts), proof)
+    fixing = Fixing(problem, order[0], weights_limit)
+    limits: dict[Objective, int] = {"bytes": weights_limit}
+    answers = [Answer(fixing.start, Proof("feasible", order[0], 0, 0))]
+    for objective in order:
+        answers.append(least(fixing, answers[-1].counts, objective, limits, settings))
+        limits[objective] = answers[-1].proof.value
+    proofs = [answer.proof for answer in answers[1:]]
+    proof = next((proof for proof in proofs if proof.status != "optimal"), proofs[0])
+    return Point(problem, answers[-1].counts, problem.vector(answers[-1].counts), proof)
 
 
 def smallest_of_all(problems: Sequence[Problem], settings: SolverSettings) -> Point:

@@ -67,7 +67,7 @@ def _as_one(parts: Sequence[UnitClass]) -> UnitClass:
 
 def _draw(left: list[int], units: int) -> tuple[int, ...]:
     """Take units from the counts that are left, first options first."""
-    drawn = []
+    drawn: list[int] = []
     for place, count in enumerate(left):
         drawn.append(min(count, units - sum(drawn)))
         left[place] -= drawn[-1]
