@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from solver.optimize.merge import Integers
 from solver.optimize.relaxation import Relaxation
 
-_UNITS = 80
-"""Units that may change; tens of them reach nearly every sum of bytes."""
+_UNITS = 400
+"""Units that may change: where many have the same bytes, it takes hundreds until sums come near a limit."""
 _STATES = 20_000
 """Sums that are kept after each unit: more find little, and cost time."""
 
@@ -25,11 +25,15 @@ class _States:
     sizes: Integers
     values: Integers
     extras: NDArray[np.float64]
-    parents: Integers
-    options: Integers
+    parents: NDArray[np.int32]
+    options: NDArray[np.int32]
 
     def only(self, kept: Integers | NDArray[np.bool_]) -> "_States":
         return _States(self.sizes[kept], self.values[kept], self.extras[kept], self.parents[kept], self.options[kept])
+
+
+_Origins = tuple[int, NDArray[np.int32], NDArray[np.int32]]
+"""Of one unit: the option that it has; of each state after it, the state before it and its new option."""
 
 
 class _Fill:
@@ -67,8 +71,8 @@ class _Fill:
             (before.sizes + (table.sizes[options] - table.sizes[main])[:, None]).ravel(),
             (before.values + (table.values[options] - table.values[main])[:, None]).ravel(),
             (before.extras + (self._extras[options] - self._extras[main])[:, None]).ravel(),
-            np.tile(np.arange(many), len(options)),
-            np.repeat(options, many),
+            np.tile(np.arange(many, dtype=np.int32), len(options)),
+            np.repeat(options.astype(np.int32), many),
         )
         added = added.only(added.extras <= self._gap)
         added = added.only(np.lexsort((added.values, added.sizes)))
@@ -79,13 +83,13 @@ class _Fill:
 
     def run(self) -> Integers:
         """Return the best assignment that is found."""
-        none, zero = np.zeros(1, np.int64), np.zeros(1)
-        states = _States(none, none, zero + self._base, none, none)
-        stages: list[tuple[int, _States]] = []
+        none, origin = np.zeros(1, np.int64), np.zeros(1, np.int32)
+        states = _States(none, none, np.full(1, self._base), origin, origin)
+        stages: list[_Origins] = []
         best, found = 0, self._taken
         for main in self._units():
             states = self._added(states, main)
-            stages.append((main, states))
+            stages.append((main, states.parents, states.options))
             # Values fall with rising bytes: the last that fits is the best.
             last = int(np.searchsorted(states.sizes, self._room, side="right")) - 1
             if last >= 0 and states.values[last] < best:
@@ -95,12 +99,12 @@ class _Fill:
                 break
         return found
 
-    def _replayed(self, stages: list[tuple[int, _States]], place: int) -> Integers:
+    def _replayed(self, stages: list[_Origins], place: int) -> Integers:
         taken = self._taken.copy()
-        for main, states in reversed(stages):
+        for main, parents, options in reversed(stages):
             taken[main] -= 1
-            taken[states.options[place]] += 1
-            place = int(states.parents[place])
+            taken[options[place]] += 1
+            place = int(parents[place])
         return taken
 
 

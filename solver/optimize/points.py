@@ -1,9 +1,10 @@
 """Proven single points over all rows of settings: the smallest, the fastest, those with one scheme everywhere."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from solver.catalog import NATIVE
-from solver.optimize.cpsat import OBJECTIVES, Answer, Objective, SolverSettings
+from solver.optimize.cpsat import OBJECTIVES, Objective, SolverSettings
 from solver.optimize.fixing import Fixing
 from solver.optimize.least import least
 from solver.optimize.problem import Budget, Counts, Point, Problem, Proof
@@ -12,12 +13,12 @@ from solver.optimize.verify import verify_point
 
 def _unlimited(problem: Problem, order: Sequence[Objective]) -> Counts:
     """Return what is least in the order if nothing is limited: each class has the best of its own options."""
-    axes = [OBJECTIVES.index(objective) for objective in order]
+    wanted = itemgetter(*(OBJECTIVES.index(objective) for objective in order))
     counts = []
     for part in problem.classes:
-        keys = [tuple(option.vector[axis] for axis in axes) for option in part.options]
-        best = keys.index(min(keys))
-        counts.append(tuple(part.count if place == best else 0 for place in range(len(keys))))
+        vectors = [option.vector for option in part.options]
+        best = vectors.index(min(vectors, key=wanted))
+        counts.append((*(0,) * best, part.count, *(0,) * (len(vectors) - best - 1)))
     return tuple(counts)
 
 
@@ -39,13 +40,13 @@ def lexicographic(
         return None
     fixing = Fixing(problem, order[0], weights_limit)
     limits: dict[Objective, int] = {"bytes": weights_limit}
-    answers = [Answer(fixing.start, Proof("feasible", order[0], 0, 0))]
+    counts, proofs = fixing.start, []
     for objective in order:
-        answers.append(least(fixing, answers[-1].counts, objective, limits, settings))
-        limits[objective] = answers[-1].proof.value
-    proofs = [answer.proof for answer in answers[1:]]
+        answer = least(fixing, counts, objective, limits, settings)
+        counts, limits[objective] = answer.counts, answer.proof.value
+        proofs.append(answer.proof)
     proof = next((proof for proof in proofs if proof.status != "optimal"), proofs[0])
-    return Point(problem, answers[-1].counts, problem.vector(answers[-1].counts), proof)
+    return Point(problem, counts, problem.vector(counts), proof)
 
 
 def smallest_of_all(problems: Sequence[Problem], settings: SolverSettings) -> Point:
