@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, gcd
+from math import ceil, isfinite
 from typing import Literal
 
 from ortools.sat.python import cp_model
 
-from solver.errors import LimitReachedError
+from solver.errors import LimitReachedError, VerificationError
 from solver.optimize.problem import Counts, Problem, Proof
+from solver.optimize.reductions import divided, offset
 
 Objective = Literal["bytes", "risk", "time"]
 OBJECTIVES: tuple[Objective, ...] = ("bytes", "risk", "time")
@@ -41,17 +42,6 @@ def _coefficients(problem: Problem, axis: int) -> list[list[int]]:
     return [[option.vector[axis] for option in unit_class.options] for unit_class in problem.classes]
 
 
-def _reduced(rows: list[list[int]], classes: Sequence[int]) -> tuple[list[list[int]], int, int]:
-    """Return rows with each class's minimum subtracted and divided by the common divisor, the offset and divisor.
-
-    value = offset + divisor * reduced value, exactly.
-    """
-    offset = sum(min(row) * count for row, count in zip(rows, classes, strict=True))
-    shifted = [[value - min(row) for value in row] for row in rows]
-    divisor = gcd(*(value for row in shifted for value in row)) or 1
-    return [[value // divisor for value in row] for row in shifted], offset, divisor
-
-
 class CountModel:
     """Integer counts by class and option, with linear rows over them."""
 
@@ -69,17 +59,18 @@ class CountModel:
     def row(self, objective: Objective) -> tuple[cp_model.LinearExpr, int, int]:
         """Return the reduced expression of one cost, its offset (fixed part included) and its divisor."""
         axis = OBJECTIVES.index(objective)
-        rows, offset, divisor = _reduced(_coefficients(self._problem, axis), self._counts)
+        rows, base = offset(_coefficients(self._problem, axis), self._counts)
+        rows, divisor = divided(rows)
         if sum(max(row) * count for row, count in zip(rows, self._counts, strict=True)) >= _FLOAT_EXACT:
             raise OverflowError(f"the {objective} row sums beyond 2^53")
         terms = [variable for variables in self.taken for variable in variables]
         weights = [value for row in rows for value in row]
-        return cp_model.LinearExpr.weighted_sum(terms, weights), offset + self._problem.fixed[axis], divisor
+        return cp_model.LinearExpr.weighted_sum(terms, weights), base + self._problem.fixed[axis], divisor
 
     def limit(self, objective: Objective, at_most: int) -> bool:
         """Add `cost <= at_most`, and return whether that is possible at all."""
-        expression, offset, divisor = self.row(objective)
-        left = (at_most - offset) // divisor
+        expression, base, divisor = self.row(objective)
+        left = (at_most - base) // divisor
         if left < 0:
             return False
         self.model.add(expression <= min(left, _FLOAT_EXACT))
@@ -105,6 +96,51 @@ def new_solver(settings: SolverSettings) -> cp_model.CpSolver:
     return solver
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a search ended: `optimal`, `feasible`, `infeasible` or `unknown`; what it found, and a bound on the rest."""
+
+    status: str
+    counts: Counts | None
+    bound: int | None
+    """No assignment within the limits has less; None if there is none, or nothing was proven."""
+
+
+def search(
+    problem: Problem,
+    objective: Objective,
+    limits: Mapping[Objective, int],
+    settings: SolverSettings,
+    shapes: Sequence[Shape] = (),
+) -> Outcome:
+    """Search for the counts with the least `objective` within `limits`, however far that leads.
+
+    Limits and bounds are exact and include the problem's fixed part; bytes are those of weights. `shapes` add rows of
+    their own.
+    """
+    model = CountModel(problem)
+    if not all(model.limit(name, at_most) for name, at_most in limits.items()):
+        return Outcome("infeasible", None, None)
+    for shape in shapes:
+        shape(model)
+    expression, base, divisor = model.row(objective)
+    model.model.minimize(expression)
+    solver = new_solver(settings)
+    status = solver.status_name(solver.solve(model.model)).lower()
+    if status not in {"optimal", "feasible", "infeasible", "unknown"}:
+        raise VerificationError(f"CP-SAT calls a model of counts {status}")
+    if status == "infeasible":
+        return Outcome(status, None, None)
+    # Values are integers, so that a bound may be rounded up; the guard is for its being a float.
+    reported = ceil(solver.best_objective_bound - _BOUND_GUARD) if isfinite(solver.best_objective_bound) else 0
+    bound = base + divisor * max(0, reported)
+    if status == "unknown":
+        return Outcome(status, None, bound)
+    counts = tuple(tuple(int(solver.value(variable)) for variable in variables) for variables in model.taken)
+    value = problem.vector(counts)[OBJECTIVES.index(objective)]
+    return Outcome(status, counts, value if status == "optimal" else bound)
+
+
 def minimize(
     problem: Problem,
     objective: Objective,
@@ -114,33 +150,19 @@ def minimize(
 ) -> Answer | None:
     """Return the counts with the least `objective` within `limits`, or None if no counts keep them.
 
-    `shapes` add rows of their own. Limits and values are exact and include the problem's fixed part; bytes are those of
-    weights.
-
     Raises
     ------
     LimitReachedError
         If the time limit ended the search before it had an answer.
 
     """
-    model = CountModel(problem)
-    if not all(model.limit(name, at_most) for name, at_most in limits.items()):
+    outcome = search(problem, objective, limits, settings, shapes)
+    if outcome.status == "infeasible":
         return None
-    for shape in shapes:
-        shape(model)
-    expression, offset, divisor = model.row(objective)
-    model.model.minimize(expression)
-    solver = new_solver(settings)
-    status = solver.status_name(solver.solve(model.model))
-    if status == "INFEASIBLE":
-        return None
-    if status not in {"OPTIMAL", "FEASIBLE"}:
+    if outcome.counts is None or outcome.bound is None:
         raise LimitReachedError(
             f"no plan was found within {settings.deterministic_seconds:g} s of deterministic time.",
             mend="Allow more with `--time-limit`.",
         )
-    counts = tuple(tuple(int(solver.value(variable)) for variable in variables) for variables in model.taken)
-    value = problem.vector(counts)[OBJECTIVES.index(objective)]
-    # Values are integers, so that a bound may be rounded up; the guard is for its being a float.
-    bound = value if status == "OPTIMAL" else offset + divisor * ceil(solver.best_objective_bound - _BOUND_GUARD)
-    return Answer(counts, Proof(status.lower(), objective, value, bound))
+    value = problem.vector(outcome.counts)[OBJECTIVES.index(objective)]
+    return Answer(outcome.counts, Proof(outcome.status, objective, value, outcome.bound))

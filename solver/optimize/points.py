@@ -6,6 +6,7 @@ from dataclasses import replace
 from solver.errors import VerificationError
 from solver.optimize.cpsat import Objective, Shape, SolverSettings, minimize
 from solver.optimize.grouped import Grouped
+from solver.optimize.in_order import least_in_order
 from solver.optimize.problem import Budget, Counts, Point, Problem, Proof
 from solver.optimize.ruled import shaped_by
 from solver.optimize.side_rules import NO_RULES, SideRules, uniform_counts
@@ -26,13 +27,12 @@ def lexicographic(
     rules; `also` adds rows of its own; blocks as groups need a `separated` problem. The proof
     is that of the first objective, or of the first stage that could not be proven.
     """
+    if rules.plain and also is None:
+        return least_in_order(problem, weights_limit, order, settings)
     limits: dict[Objective, int] = {} if weights_limit is None else {"bytes": weights_limit}
     if rules.most_ticks is not None:
         limits["time"] = rules.most_ticks - problem.cache_ticks
     problem = rules.apart(problem)
-    if rules.plain and also is None:
-        found = _least(problem, limits, order, settings, ())
-        return None if found is None else Point(problem, found[0], problem.vector(found[0]), found[1])
     found = _least_shaped(problem, limits, order, settings, rules, () if also is None else (also,))
     if found is None:
         return None

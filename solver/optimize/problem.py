@@ -67,9 +67,10 @@ class Problem:
         size, risk, ticks = self.fixed
         for unit_class, taken in zip(self.classes, counts, strict=True):
             for option, number in zip(unit_class.options, taken, strict=True):
-                size += number * option.size_bytes
-                risk += number * option.risk
-                ticks += number * option.decode_ticks
+                if number:
+                    size += number * option.size_bytes
+                    risk += number * option.risk
+                    ticks += number * option.decode_ticks
         return size, risk, ticks
 
     @property

@@ -1,11 +1,95 @@
-"""What can be left out of a problem without losing a point of its front."""
+"""What can be left out of a problem without losing its optimum; fixing by a bound is in `solver.optimize.fixing`."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from math import gcd
 
-from solver.optimize.problem import Option, Problem, UnitClass
+from solver.optimize.problem import Counts, Option, Problem, UnitClass
 from solver.rules.units import Unit
+
+Rows = list[list[int]]
+"""One cost of each option, by class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """A smaller problem, and what turns its counts into counts of the whole one at the same costs."""
+
+    problem: Problem
+    expand: Callable[[Counts], Counts]
+
+
+def offset(rows: Rows, units: Sequence[int]) -> tuple[Rows, int]:
+    """Return the rows with each class's least cost subtracted, and what that is in all: `units` of each class.
+
+    cost = offset + new cost, exactly, because every unit takes one option.
+    """
+    least = [min(row) for row in rows]
+    shifted = [[value - lowest for value in row] for row, lowest in zip(rows, least, strict=True)]
+    return shifted, sum(lowest * count for lowest, count in zip(least, units, strict=True))
+
+
+def divided(rows: Rows) -> tuple[Rows, int]:
+    """Return the rows divided by the greatest divisor that all costs have in common, and the divisor; 1 if all are 0.
+
+    cost = divisor * new cost, exactly; a limit on the cost may be rounded down to a multiple.
+    """
+    divisor = gcd(*chain.from_iterable(rows)) or 1
+    return [[value // divisor for value in row] for row in rows], divisor
+
+
+def count_identical(problem: Problem) -> Reduced:
+    """Return the problem with classes of equal options as one: only how many units take an option matters.
+
+    Options count as equal by their costs in the order in which they stand. The first classes get the first options.
+    """
+    members: dict[tuple[tuple[int, int, int], ...], list[int]] = {}
+    for number, part in enumerate(problem.classes):
+        members.setdefault(tuple(option.vector for option in part.options), []).append(number)
+    merged = tuple(_as_one([problem.classes[number] for number in numbers]) for numbers in members.values())
+
+    def expand(counts: Counts) -> Counts:
+        taken: list[tuple[int, ...]] = [()] * len(problem.classes)
+        for numbers, row in zip(members.values(), counts, strict=True):
+            left = list(row)
+            for number in numbers:
+                taken[number] = _draw(left, problem.classes[number].count)
+        return tuple(taken)
+
+    return Reduced(replace(problem, classes=merged), expand)
+
+
+def _as_one(parts: Sequence[UnitClass]) -> UnitClass:
+    if len(parts) == 1:
+        return parts[0]
+    return replace(parts[0], units=tuple(chain.from_iterable(part.units for part in parts)))
+
+
+def _draw(left: list[int], units: int) -> tuple[int, ...]:
+    """Take units from the counts that are left, first options first."""
+    drawn: list[int] = []
+    for place, count in enumerate(left):
+        drawn.append(min(count, units - sum(drawn)))
+        left[place] -= drawn[-1]
+    return tuple(drawn)
+
+
+def drop_dominated(problem: Problem) -> Reduced:
+    """Return the problem with no option that another one of its class beats or equals in all costs."""
+    kept = [without_dominated(part.options) for part in problem.classes]
+    places = [[part.options.index(option) for option in row] for part, row in zip(problem.classes, kept, strict=True)]
+
+    def expand(counts: Counts) -> Counts:
+        taken = [[0] * len(part.options) for part in problem.classes]
+        for row, ours, numbers in zip(taken, counts, places, strict=True):
+            for place, number in zip(numbers, ours, strict=True):
+                row[place] = number
+        return tuple(map(tuple, taken))
+
+    classes = tuple(replace(part, options=row) for part, row in zip(problem.classes, kept, strict=True))
+    return Reduced(replace(problem, classes=classes), expand)
 
 
 def without_dominated(options: Sequence[Option]) -> tuple[Option, ...]:

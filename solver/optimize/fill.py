@@ -1,0 +1,116 @@
+"""A better assignment near the break: the units that can change at the least cost, merged as far as that pays.
+
+Only good answers come from here, no proofs: what is cut off may hold better ones.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.optimize.merge import Integers
+from solver.optimize.relaxation import Relaxation
+
+_UNITS = 400
+"""Units that may change: where many have the same bytes, it takes hundreds until sums come near a limit."""
+_STATES = 20_000
+"""Sums that are kept after each unit: more find little, and cost time."""
+
+
+@dataclass(frozen=True)
+class _States:
+    """What changes of the first units add: bytes rising, values falling; how far above the bound; and their origin."""
+
+    sizes: Integers
+    values: Integers
+    extras: NDArray[np.float64]
+    parents: NDArray[np.int32]
+    options: NDArray[np.int32]
+
+    def only(self, kept: Integers | NDArray[np.bool_]) -> "_States":
+        return _States(self.sizes[kept], self.values[kept], self.extras[kept], self.parents[kept], self.options[kept])
+
+
+_Origins = tuple[int, NDArray[np.int32], NDArray[np.int32]]
+"""Of one unit: the option that it has; of each state after it, the state before it and its new option."""
+
+
+class _Fill:
+    """The merge from an assignment on; what it found last is the best."""
+
+    def __init__(self, relaxation: Relaxation, taken: Integers, limit: int) -> None:
+        self._table, self._taken = relaxation.table, taken
+        self._extras = (relaxation.extra / relaxation.q).astype(np.float64)
+        vector = self._table.vector(taken)
+        self._room = limit - vector[0]
+        # An assignment of this value that uses all bytes lies so far above the bound.
+        self._gap = (relaxation.score((limit, vector[1], vector[2])) - relaxation.floor) / relaxation.q
+        self._base = (relaxation.score(vector) - relaxation.floor) / relaxation.q
+        used = np.flatnonzero(taken)
+        self._mains = used[np.unique(self._table.owners[used], return_index=True)[1]]
+
+    def _units(self) -> Iterator[int]:
+        """Yield the option of one unit after the other, those first that can change at the least cost."""
+        others = self._extras.copy()
+        others[self._mains] = np.inf
+        nearest = np.minimum.reduceat(others, self._table.starts)
+        for owner in np.argsort(nearest, kind="stable").tolist():
+            main = int(self._mains[owner])
+            for _ in range(int(self._taken[main])):
+                if nearest[owner] > self._gap:
+                    return
+                yield main
+
+    def _added(self, before: _States, main: int) -> _States:
+        """Return the changes with those of one more unit, without what is beaten or cannot lead to less."""
+        table, many = self._table, len(before.sizes)
+        owner = table.owners[main]
+        options = np.arange(table.starts[owner], table.ends[owner])
+        added = _States(
+            (before.sizes + (table.sizes[options] - table.sizes[main])[:, None]).ravel(),
+            (before.values + (table.values[options] - table.values[main])[:, None]).ravel(),
+            (before.extras + (self._extras[options] - self._extras[main])[:, None]).ravel(),
+            np.tile(np.arange(many, dtype=np.int32), len(options)),
+            np.repeat(options.astype(np.int32), many),
+        )
+        added = added.only(added.extras <= self._gap)
+        added = added.only(np.lexsort((added.values, added.sizes)))
+        falls = np.ones(len(added.sizes), dtype=bool)
+        falls[1:] = added.values[1:] < np.minimum.accumulate(added.values)[:-1]
+        added = added.only(falls)
+        return added.only(np.sort(np.argsort(added.extras, kind="stable")[:_STATES]))
+
+    def run(self) -> Integers:
+        """Return the best assignment that is found."""
+        none, origin = np.zeros(1, np.int64), np.zeros(1, np.int32)
+        states = _States(none, none, np.full(1, self._base), origin, origin)
+        stages: list[_Origins] = []
+        best, found = 0, self._taken
+        for main in self._units():
+            states = self._added(states, main)
+            stages.append((main, states.parents, states.options))
+            # Values fall with rising bytes: the last that fits is the best.
+            last = int(np.searchsorted(states.sizes, self._room, side="right")) - 1
+            if last >= 0 and states.values[last] < best:
+                self._gap += float(states.values[last] - best)
+                best, found = int(states.values[last]), self._replayed(stages, last)
+            if len(stages) == _UNITS or not len(states.sizes):
+                break
+        return found
+
+    def _replayed(self, stages: list[_Origins], place: int) -> Integers:
+        taken = self._taken.copy()
+        for main, parents, options in reversed(stages):
+            taken[main] -= 1
+            taken[options[place]] += 1
+            place = int(parents[place])
+        return taken
+
+
+def filled(relaxation: Relaxation, taken: Integers, limit: int) -> Integers:
+    """Return an assignment within `limit` bytes of weights that is no worse than `taken`, which is within it.
+
+    The same on every machine: sorts are stable, and what is cut off does not depend on the clock.
+    """
+    return _Fill(relaxation, taken, limit).run()

@@ -1,0 +1,50 @@
+"""From a good assignment to a proven one: CP-SAT searches the core for anything better."""
+
+from collections.abc import Mapping
+
+from solver.errors import VerificationError
+from solver.optimize.cpsat import OBJECTIVES, Answer, Objective, SolverSettings, search
+from solver.optimize.fixing import Fixing
+from solver.optimize.problem import Counts, Proof
+from solver.optimize.reductions import count_identical, drop_dominated
+
+
+def least(
+    fixing: Fixing, counts: Counts, objective: Objective, limits: Mapping[Objective, int], settings: SolverSettings
+) -> Answer:
+    """Return the counts with the least `objective` within `limits`, and how far that is proven.
+
+    Parameters
+    ----------
+    fixing
+        Of the problem; `limits` bound its bytes and, unless it is `objective`, its own objective.
+    counts
+        An assignment within the limits. That nothing within them is better is the proof.
+
+    Raises
+    ------
+    VerificationError
+        If CP-SAT's answer breaks a limit.
+
+    """
+    problem, axis = fixing.problem, OBJECTIVES.index(objective)
+    value = problem.vector(counts)[axis]
+    better = {**limits, objective: value - 1}
+    core = fixing.core(better)
+    if core is None:
+        return Answer(counts, Proof("optimal", objective, value, value))
+    plain = drop_dominated(core.problem)
+    small = count_identical(plain.problem)
+    outcome = search(small.problem, objective, better, settings)
+    if outcome.counts is not None:
+        counts = core.expand(plain.expand(small.expand(outcome.counts)))
+        vector = problem.vector(counts)
+        if any(vector[OBJECTIVES.index(name)] > most for name, most in better.items()):
+            raise VerificationError(f"CP-SAT's answer costs {vector}, which is not within {better}")
+        value = vector[axis]
+    if outcome.status in {"optimal", "infeasible"}:
+        return Answer(counts, Proof("optimal", objective, value, value))
+    known = [bound for bound in (outcome.bound, fixing.bound(objective, limits)) if bound is not None]
+    # The core holds what is better than the first counts, and nothing is known of the rest but that it is not.
+    bound = min(value, max(known))
+    return Answer(counts, Proof("optimal" if bound == value else "feasible", objective, value, bound))
