@@ -164,4 +164,9 @@ class MissingError(PlannerError):
 
 
 class VerificationError(Exception):
-    """A result failed its own re-check in exact integers: a defect of this program (exit code 101)."""
+    """A result failed its own re-check in exact integers: a defect of this program (exit code 101).
+
+    `document` holds the request and its problems as JSON, where they are known.
+    """
+
+    document: dict[str, Any] | None = None

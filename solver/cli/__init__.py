@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from solver.errors import EXIT_BUG, BadInputError, MissingError, NoAnswerError, PlannerError
+from solver.errors import EXIT_BUG, BadInputError, MissingError, NoAnswerError, PlannerError, VerificationError
 
 _INTERRUPTED = 130
 
@@ -53,8 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _refuse_usage(error, given)
         if os.environ.get("SOLVE_DEBUG"):
             raise
+        report = _exported(error)
+        written = (
+            "Nothing was written. " if report is None else f"Its problem is in {report}, and no plan was written. "
+        )
         _complain(
-            f"bug: {type(error).__name__}: {error}. Nothing was written. "
+            f"bug: {type(error).__name__}: {error}. {written}"
             "Please report it with the output of the same command under SOLVE_DEBUG=1."
         )
         sys.exit(EXIT_BUG)
@@ -78,6 +82,22 @@ def _refuse_usage(error: Any, arguments: list[str]) -> NoReturn:
     else:
         _complain(f"error: {refused}")
     sys.exit(BadInputError.exit_code)
+
+
+def _exported(error: Exception) -> Path | None:
+    """Write the problem whose answer failed its re-check, if there is one, and return the file."""
+    document = error.document if isinstance(error, VerificationError) else None
+    if document is None:
+        return None
+    from solver.files import write_atomic
+    from solver.plan.files import to_json
+
+    path = Path("solve_bug_report.json")
+    try:
+        write_atomic(path, to_json(document))
+    except BadInputError:
+        return None
+    return path
 
 
 def _complain(text: str) -> None:

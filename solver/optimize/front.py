@@ -71,11 +71,20 @@ class Front(Sequence[Point]):
         Problems with the points of each within the budget.
     complete
         Whether every non-dominated point is there.
+    interrupted
+        Whether the search was ended before it had gone through all rows.
 
     """
 
-    def __init__(self, rows: Sequence[tuple[Problem, _Row]], budget: Budget, *, complete: bool) -> None:
-        self._rows, self._budget, self.complete = rows, budget, complete
+    def __init__(
+        self,
+        rows: Sequence[tuple[Problem, _Row]],
+        budget: Budget,
+        *,
+        complete: bool,
+        interrupted: bool = False,
+    ) -> None:
+        self._rows, self._budget, self.complete, self.interrupted = rows, budget, complete, interrupted
         none = np.empty(0, np.int64)
         totals = np.concatenate([none, *(row.sizes + problem.service_bytes for problem, row in rows)])
         risks = np.concatenate([none, *(row.risks for _, row in rows)])
@@ -149,22 +158,33 @@ def exact_front(
 ) -> Front:
     """Return the front within the budget: all of its points where they can be merged, else proven ones.
 
-    Under side rules the problems need all options; dominated ones may be what a rule leaves.
+    Under side rules the problems need all options; dominated ones may be what a rule leaves. An interrupt ends the
+    search: the front of the rows that are done is returned, marked.
 
     Raises
     ------
+    KeyboardInterrupt
+        If no row was done.
     VerificationError
         If CP-SAT finds another least risk than the merge, or a point fails its re-check.
 
     """
-    rows, complete = [], True
+    rows: list[tuple[Problem, _Row]] = []
+    complete, interrupted = True, False
     for problem in problems:
         apart = rules.apart(problem)
-        row, whole = _row(apart, budget.weights_limit(problem), settings, rules)
+        try:
+            row, whole = _row(apart, budget.weights_limit(problem), settings, rules)
+        except KeyboardInterrupt:
+            # Rows that are done have proven points; without any there is nothing to show.
+            if not any(len(done.sizes) for _, done in rows):
+                raise
+            complete, interrupted = False, True
+            break
         rows.append((apart, row))
         complete = complete and whole
-    front = Front(rows, budget, complete=complete)
-    if len(front):
+    front = Front(rows, budget, complete=complete, interrupted=interrupted)
+    if len(front) and not interrupted:
         _verify_least_risk(front[-1], budget, settings, rules)
     return front
 

@@ -14,6 +14,7 @@ from solver.optimize.points import fastest, uniform_points
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Problem
 from solver.plan.alternatives import Pick, pick
 from solver.plan.assignment import assign
+from solver.plan.bug_report import bug_report
 from solver.plan.choices import Choices
 from solver.plan.context import Context, resolve
 from solver.plan.describe import describe
@@ -78,10 +79,10 @@ def _with_guide(picks: list[Pick], plans: list[GuidePlan], choices: Choices, con
 def _picks(found: Solved, context: Context) -> list[Pick]:
     """Return the plans of the front to offer, and after them those that were asked for because they differ."""
     settings, budget, rules = solver_settings(context), context.budget, found.rules
-    quickest = fastest(found.problems, budget, settings, rules)
+    quickest = None if found.front.interrupted else fastest(found.problems, budget, settings, rules)
     uniform = uniform_points(found.problems, budget, rules)
     picks = pick(found.front, quickest, uniform, context.request.alternatives)
-    for _ in range(context.request.diverse):
+    for _ in range(0 if found.front.interrupted else context.request.diverse):
         others = tuple(assign(item.point, found.choices.partition).schemes for item in picks)
         point = least_risky_different(found.problems, budget, settings, rules, Difference(DIFFERENT_SHARE, others))
         if point is None:
@@ -164,6 +165,8 @@ def plan(
 
     Raises
     ------
+    VerificationError
+        If a result fails its own re-check; it carries the problems as JSON.
     BadInputError
         If a name, a pattern or a pin cannot be used.
     InfeasibleError
@@ -176,6 +179,15 @@ def plan(
         If plans keep the budget, and none keeps the side rules too.
     """
     context = resolve(request, analysis, inventory, catalog)
+    try:
+        return _answer(context, analysis_ref)
+    except VerificationError as error:
+        error.document = bug_report(context)
+        raise
+
+
+def _answer(context: Context, analysis_ref: str) -> Answer:
+    request, analysis, inventory, catalog = context.request, context.analysis, context.inventory, context.catalog
     try:
         found = solved(context)
     except RuledOutError:
@@ -205,8 +217,13 @@ def plan(
         goal=GoalPart(name=context.goal.name, summary=context.goal.summary),
         alternatives=alternatives,
         recommended=recommended,
-        front=FrontPart(points=len(front), complete=front.complete),
-        simpler=simpler_plans(found, context),
+        front=FrontPart(
+            points=len(front),
+            complete=front.complete,
+            interrupted=front.interrupted,
+            rounding_nats=0.5 * len(choices.partition.units) / RISK_STEPS_PER_NAT,
+        ),
+        simpler=() if front.interrupted else simpler_plans(found, context),
         price_nll=price_of_rules(found),
         assumptions=assumptions,
         missing=analysis.missing,

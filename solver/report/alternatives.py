@@ -137,7 +137,11 @@ def print_answer(answer: Answer, console: Console) -> None:
     console.print(alternatives_table(answer))
     if answer.front is not None:
         proven = "all that none beats" if answer.front.complete else "proven, not all that there are"
-        console.print(f"Picked from {answer.front.points:,} plans, {proven} in bytes and predicted loss.")
+        exact = f"losses are rounded by {answer.front.rounding_nats:.0e} nats at most"
+        console.print(f"Picked from {answer.front.points:,} plans, {proven} in bytes and predicted loss; {exact}.")
+        if answer.front.interrupted:
+            text = "The search was interrupted: these are proven, and others may be better."
+            console.print(Text(text, style="yellow"))
         _print_simpler(answer, console)
     for option in answer.alternatives:
         if GUIDE in option.name.split(", "):
