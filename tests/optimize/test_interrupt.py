@@ -19,7 +19,7 @@ BUDGET, SETTINGS = Budget(2**60), SolverSettings(merge_work=10**12)
 
 def large(classes: int) -> Problem:
     """Return a problem whose front takes seconds to merge: sizes without a common divisor."""
-    draw = random.Random(7)  # noqa: S311
+    draw = random.Random(7)
     made = []
     for number in range(classes):
         sizes = sorted(draw.randrange(10**6, 10**9) for _ in range(6))
