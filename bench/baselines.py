@@ -5,6 +5,7 @@ every class's smallest bytes and risk subtracted, and the bytes divided by their
 """
 
 import re
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -107,6 +108,14 @@ def solve_cbc(problem: Problem, limit: int, seconds: float) -> Run:
         inside = _cbc_seconds(log.read_text(encoding="utf-8"))
     optimum = model.sol_status == pulp.LpSolutionOptimal
     return Run(total - inside, inside, optimum, rows.counts([variable.value() for variable in taken]))
+
+
+def cbc_version() -> str:
+    """Return the version of the CBC that PuLP bundles."""
+    program = [pulp.PULP_CBC_CMD(msg=False).path, "-quit"]
+    greeting = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    found = re.search(r"Version: (\S+)", greeting)
+    return found[1] if found else "unknown"
 
 
 def _cbc_seconds(log: str) -> float:

@@ -6,10 +6,9 @@ are equal any more. Unfused shapes decide every projection of every expert by it
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal
 
 import numpy as np
 
@@ -30,8 +29,7 @@ from solver.plan.problems import costs_of, find_problems
 from solver.plan.request import PlanRequest
 from solver.rules.units import Member, Unit
 
-Sensitivities = Literal["prior", "drawn"]
-SENSITIVITIES: tuple[Sensitivities, ...] = ("prior", "drawn")
+CATALOG = Catalog()
 SEED = 0
 SIGMA = 1.0
 """Of the logarithm of the drawn factors."""
@@ -70,14 +68,17 @@ SHAPES = (
 def analysis(model: str) -> ModelAnalysis:
     """Return the analysis of a bundled model, or of one in the tests' zoo."""
     record = next((record for record in records() if record["name"] == model), None)
-    if record is None or Catalog().models.find(model) is not None:
-        return api.analyze(model)
-    return analyze_source(ModelSource(model, "file", record["config"]), Catalog())
+    if record is None or CATALOG.models.find(model) is not None:
+        return api.analyze(model, catalog=CATALOG)
+    return analyze_source(ModelSource(model, "file", record["config"]), CATALOG)
 
 
-def build(shape: Shape, sensitivities: Sensitivities, found: ModelAnalysis) -> Problem:
-    """Return the problem of a shape: without KV quantization, algorithms and emulated schemes, there is just one."""
-    inventory, catalog = found.inventory, Catalog()
+def build(shape: Shape, found: ModelAnalysis) -> Problem:
+    """Return the problem of a shape: without KV quantization, algorithms and emulated schemes, there is just one.
+
+    Its sensitivities are those of the prior.
+    """
+    inventory = found.inventory
     assert inventory is not None
     request = PlanRequest(
         model=shape.model,
@@ -87,12 +88,10 @@ def build(shape: Shape, sensitivities: Sensitivities, found: ModelAnalysis) -> P
         kv_cache_scheme="none",
         algorithms=(),
     )
-    context = resolve(request, found, inventory, catalog)
+    context = resolve(request, found, inventory, CATALOG)
     choices = find_choices(context)
     (problem,) = find_problems(context, choices)
-    if not shape.fused:
-        problem = replace(problem, classes=_unfused(context, choices, problem))
-    return problem if sensitivities == "prior" else drawn(problem)
+    return problem if shape.fused else replace(problem, classes=_unfused(context, choices, problem))
 
 
 def drawn(problem: Problem) -> Problem:
@@ -117,8 +116,8 @@ def sampled(problem: Problem, most: int) -> Problem:
     return replace(problem, classes=tuple(classes))
 
 
-def limits(problem: Problem, percents: tuple[int, ...]) -> dict[int, int]:
-    """Return limits on the bytes of weights by how far they lie between the smallest and the safest plan, in percent."""
+def limits(problem: Problem, percents: Sequence[int]) -> dict[int, int]:
+    """Return limits on the bytes of weights by where they lie between the smallest and the safest plan, in percent."""
     smallest = safest = problem.fixed[0]
     for part in problem.classes:
         smallest += part.count * min(option.size_bytes for option in part.options)
