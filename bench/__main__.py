@@ -2,18 +2,17 @@
 
 import json
 import sys
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 import bench.cold_start
 import bench.kv_allocator
+import bench.optimizer
 import bench.quark_exports
 import bench.zoo  # noqa: F401  all register themselves
+from bench.environment import RESULTS, environment
 from bench.registry import SPECS, Row, Skipped
-
-RESULTS = Path(__file__).parent / "results"
 
 
 def table(name: str, rows: list[Row]) -> Table:
@@ -45,10 +44,11 @@ def main(names: list[str]) -> int:
             console.print(f"{name}: skipped, {reason}")
             continue
         console.print(table(name, rows))
-        document = [
+        measured = [
             {"subject": row.subject, SPECS[name].unit: row.value, "baseline": row.baseline, "ratio": row.ratio}
             for row in rows
         ]
+        document = {"environment": environment(), "rows": measured}
         (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=2) + "\n")
         failed |= not all(row.holds for row in rows)
     return 1 if failed else 0
