@@ -15,6 +15,8 @@ Objective = Literal["bytes", "risk", "time"]
 OBJECTIVES: tuple[Objective, ...] = ("bytes", "risk", "time")
 
 _BOUND_GUARD = 1e-6
+_SCORE_STEPS = 10**6
+"""Scores are rounded down to so many steps of their limit: small numbers propagate fast, and no assignment is lost."""
 _FLOAT_EXACT = 2**53
 """The solver reports objectives as floats: a row may not sum beyond what they hold exactly."""
 
@@ -40,6 +42,17 @@ class Answer:
 
 def _coefficients(problem: Problem, axis: int) -> list[list[int]]:
     return [[option.vector[axis] for option in unit_class.options] for unit_class in problem.classes]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the limits imply anyway, and what proofs are faster with: a price of bytes and a bound that is proven."""
+
+    price: tuple[int, int]
+    """p and q: the score of an option is p * bytes + q * its cost in `priced`."""
+    priced: Objective
+    bound: int | None
+    """No assignment within the limits has less of the objective."""
 
 
 class CountModel:
@@ -75,6 +88,24 @@ class CountModel:
             return False
         self.model.add(expression <= min(left, _FLOAT_EXACT))
         return True
+
+    def imply(self, known: Known, objective: Objective, limits: Mapping[Objective, int]) -> None:
+        """Add what is known, as rows that no assignment within the limits breaks."""
+        axis, (p, q) = OBJECTIVES.index(known.priced), known.price
+        scores = [
+            [p * option.size_bytes + q * option.vector[axis] for option in part.options]
+            for part in self._problem.classes
+        ]
+        rows, base = offset(scores, self._counts)
+        fixed = self._problem.fixed
+        left = p * (limits["bytes"] - fixed[0]) + q * (limits[known.priced] - fixed[axis]) - base
+        step = left // _SCORE_STEPS + 1
+        terms = [variable for variables in self.taken for variable in variables]
+        weights = [min(score, left + step) // step for row in rows for score in row]
+        self.model.add(cp_model.LinearExpr.weighted_sum(terms, weights) <= left // step)
+        if known.bound is not None:
+            expression, base, divisor = self.row(objective)
+            self.model.add(expression >= -((base - known.bound) // divisor))
 
 
 Shape = Callable[[CountModel], None]
@@ -112,11 +143,12 @@ def search(
     limits: Mapping[Objective, int],
     settings: SolverSettings,
     shapes: Sequence[Shape] = (),
+    known: Known | None = None,
 ) -> Outcome:
     """Search for the counts with the least `objective` within `limits`, however far that leads.
 
     Limits and bounds are exact and include the problem's fixed part; bytes are those of weights. `shapes` add rows of
-    their own.
+    their own. What is `known` of the limits on the bytes and on what is priced shortens the search.
     """
     model = CountModel(problem)
     if not all(model.limit(name, at_most) for name, at_most in limits.items()):
@@ -125,6 +157,8 @@ def search(
         shape(model)
     expression, base, divisor = model.row(objective)
     model.model.minimize(expression)
+    if known is not None:
+        model.imply(known, objective, limits)
     solver = new_solver(settings)
     status = solver.status_name(solver.solve(model.model)).lower()
     if status not in {"optimal", "feasible", "infeasible", "unknown"}:

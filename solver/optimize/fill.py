@@ -1,6 +1,7 @@
-"""A better assignment near the break: the units that can change at the least cost, merged as far as that pays.
+"""The best assignment near the break: the units that can change at the least cost, merged as far as that pays.
 
-Only good answers come from here, no proofs: what is cut off may hold better ones.
+A state that lies further above the bound than the best assignment would with all bytes used leads to nothing better.
+Where nothing else is left out, the best is proven.
 """
 
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ _UNITS = 400
 """Units that may change: where many have the same bytes, it takes hundreds until sums come near a limit."""
 _STATES = 20_000
 """Sums that are kept after each unit: more find little, and cost time."""
+_EXACT_GAP = 2.0**40
+"""Below it, the rounding of `_UNITS` additions of floats stays under the one step by which an answer must be better."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,14 @@ _Origins = tuple[int, NDArray[np.int32], NDArray[np.int32]]
 """Of one unit: the option that it has; of each state after it, the state before it and its new option."""
 
 
+@dataclass(frozen=True)
+class Filled:
+    """The best assignment that a merge has found, and whether it is proven that none has less of the objective."""
+
+    taken: Integers
+    proven: bool
+
+
 class _Fill:
     """The merge from an assignment on; what it found last is the best."""
 
@@ -47,18 +58,21 @@ class _Fill:
         # An assignment of this value that uses all bytes lies so far above the bound.
         self._gap = (relaxation.score((limit, vector[1], vector[2])) - relaxation.floor) / relaxation.q
         self._base = (relaxation.score(vector) - relaxation.floor) / relaxation.q
-        used = np.flatnonzero(taken)
-        self._mains = used[np.unique(self._table.owners[used], return_index=True)[1]]
+        self._used = np.flatnonzero(taken)
+        # Only if all units begin at their least scores does every change lead away from the bound.
+        self._complete = self._gap < _EXACT_GAP and not relaxation.extra[self._used].any()
 
     def _units(self) -> Iterator[int]:
         """Yield the option of one unit after the other, those first that can change at the least cost."""
-        others = self._extras.copy()
-        others[self._mains] = np.inf
+        others, owners = self._extras.copy(), self._table.owners[self._used]
+        others[self._used] = np.inf
         nearest = np.minimum.reduceat(others, self._table.starts)
-        for owner in np.argsort(nearest, kind="stable").tolist():
-            main = int(self._mains[owner])
+        # Of a class that is split, each unit could have what others have.
+        nearest[owners[1:][owners[1:] == owners[:-1]]] = 0
+        for place in np.argsort(nearest[owners], kind="stable").tolist():
+            main = int(self._used[place])
             for _ in range(int(self._taken[main])):
-                if nearest[owner] > self._gap:
+                if nearest[owners[place]] > self._gap:
                     return
                 yield main
 
@@ -79,25 +93,30 @@ class _Fill:
         falls = np.ones(len(added.sizes), dtype=bool)
         falls[1:] = added.values[1:] < np.minimum.accumulate(added.values)[:-1]
         added = added.only(falls)
+        self._complete = self._complete and len(added.sizes) <= _STATES
         return added.only(np.sort(np.argsort(added.extras, kind="stable")[:_STATES]))
 
-    def run(self) -> Integers:
+    def run(self) -> Filled:
         """Return the best assignment that is found."""
         none, origin = np.zeros(1, np.int64), np.zeros(1, np.int32)
         states = _States(none, none, np.full(1, self._base), origin, origin)
         stages: list[_Origins] = []
-        best, found = 0, self._taken
+        best, size, found = 0, 0, self._taken
         for main in self._units():
+            if len(stages) == _UNITS:
+                self._complete = False
+                break
             states = self._added(states, main)
             stages.append((main, states.parents, states.options))
             # Values fall with rising bytes: the last that fits is the best.
             last = int(np.searchsorted(states.sizes, self._room, side="right")) - 1
-            if last >= 0 and states.values[last] < best:
-                self._gap += float(states.values[last] - best)
-                best, found = int(states.values[last]), self._replayed(stages, last)
-            if len(stages) == _UNITS or not len(states.sizes):
-                break
-        return found
+            if last < 0:
+                continue
+            value, taken = int(states.values[last]), int(states.sizes[last])
+            if (value, taken) < (best, size):
+                self._gap += value - best
+                best, size, found = value, taken, self._replayed(stages, last)
+        return Filled(found, self._complete)
 
     def _replayed(self, stages: list[_Origins], place: int) -> Integers:
         taken = self._taken.copy()
@@ -108,8 +127,8 @@ class _Fill:
         return taken
 
 
-def filled(relaxation: Relaxation, taken: Integers, limit: int) -> Integers:
-    """Return an assignment within `limit` bytes of weights that is no worse than `taken`, which is within it.
+def filled(relaxation: Relaxation, taken: Integers, limit: int) -> Filled:
+    """Return the best assignment within `limit` bytes of weights that leads from `taken`, which is within it.
 
     The same on every machine: sorts are stable, and what is cut off does not depend on the clock.
     """

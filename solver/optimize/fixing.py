@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from solver.optimize.cpsat import OBJECTIVES, Objective
+from solver.optimize.cpsat import OBJECTIVES, Known, Objective
 from solver.optimize.fill import filled
 from solver.optimize.merge import Integers
 from solver.optimize.problem import Counts, Problem, UnitClass
@@ -41,14 +41,17 @@ class Fixing:
     def __init__(self, problem: Problem, objective: Objective, limit: int) -> None:
         self.problem = problem
         self._table = Table(problem, OBJECTIVES.index(objective))
-        self._objective: Objective = objective
+        self.objective: Objective = objective
         limit = self._rounded(0, limit)
         found = find_break(self._table, limit)
         if found is None:
             raise ValueError(f"nothing is as small as {limit} bytes")
         self._relaxation = Relaxation(self._table, found.price)
-        self.start: Counts = self._table.counts(filled(self._relaxation, found.taken, limit))
+        best = filled(self._relaxation, found.taken, limit)
+        self.start: Counts = self._table.counts(best.taken)
         """A good assignment within the limit."""
+        self.proven = best.proven
+        """Whether a merge has shown that none within the limit has less of the objective."""
 
     def _rounded(self, axis: int, limit: int) -> int:
         """Return the largest cost up to a limit that sums can have: steps have a divisor in common."""
@@ -58,13 +61,14 @@ class Fixing:
         divisor = int(np.gcd.reduce(costs - least[table.owners]))
         return limit - (limit - base) % divisor if divisor and limit >= base else min(limit, base)
 
-    def bound(self, objective: Objective, limits: Mapping[Objective, int]) -> int | None:
-        """Return what no assignment within the limits is below, or None if that is not known."""
-        if objective == self._objective:
-            return self._relaxation.least_value(self._rounded(0, limits["bytes"]))
-        if objective == "bytes":
-            return self._relaxation.least_bytes(self._rounded(self._table.axis, limits[self._objective]))
-        return None
+    def known(self, objective: Objective, limits: Mapping[Objective, int]) -> Known:
+        """Return the price, and what no assignment within the limits is below if the price tells it."""
+        relaxation, bound = self._relaxation, None
+        if objective == self.objective:
+            bound = relaxation.least_value(self._rounded(0, limits["bytes"]))
+        elif objective == "bytes":
+            bound = relaxation.least_bytes(self._rounded(self._table.axis, limits[self.objective]))
+        return Known((relaxation.p, relaxation.q), self.objective, bound)
 
     def core(self, limits: Mapping[Objective, int]) -> Reduced | None:
         """Return the problem with what alone can be in an assignment within limits on the bytes and the objective.
@@ -73,7 +77,7 @@ class Fixing:
         """
         table, relaxation = self._table, self._relaxation
         corner = [0, 0, 0]
-        for axis, name in ((table.axis, self._objective), (0, "bytes")):
+        for axis, name in ((table.axis, self.objective), (0, "bytes")):
             corner[axis] = self._rounded(axis, limits[name])
         gap = relaxation.score((corner[0], corner[1], corner[2])) - relaxation.floor
         if gap < 0:

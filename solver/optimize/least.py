@@ -1,12 +1,19 @@
-"""From a good assignment to a proven one: CP-SAT searches the core for anything better."""
+"""From a good assignment to a proven one: CP-SAT searches the core for anything better.
+
+Where a merge has a proof already, CP-SAT checks it for a while.
+"""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from solver.errors import VerificationError
 from solver.optimize.cpsat import OBJECTIVES, Answer, Objective, SolverSettings, search
 from solver.optimize.fixing import Fixing
 from solver.optimize.problem import Counts, Proof
 from solver.optimize.reductions import count_identical, drop_dominated
+
+_CHECK_SECONDS = 2.0
+"""Deterministic time to check what is proven."""
 
 
 def least(
@@ -24,7 +31,7 @@ def least(
     Raises
     ------
     VerificationError
-        If CP-SAT's answer breaks a limit.
+        If CP-SAT's answer breaks a limit, or is better than what a merge has proven.
 
     """
     problem, axis = fixing.problem, OBJECTIVES.index(objective)
@@ -35,16 +42,20 @@ def least(
         return Answer(counts, Proof("optimal", objective, value, value))
     plain = drop_dominated(core.problem)
     small = count_identical(plain.problem)
-    outcome = search(small.problem, objective, better, settings)
+    proven = fixing.proven and objective == fixing.objective and counts == fixing.start
+    if proven:
+        settings = replace(settings, deterministic_seconds=min(settings.deterministic_seconds, _CHECK_SECONDS))
+    outcome = search(small.problem, objective, better, settings, known=fixing.known(objective, better))
     if outcome.counts is not None:
         counts = core.expand(plain.expand(small.expand(outcome.counts)))
         vector = problem.vector(counts)
-        if any(vector[OBJECTIVES.index(name)] > most for name, most in better.items()):
-            raise VerificationError(f"CP-SAT's answer costs {vector}, which is not within {better}")
+        if proven or any(vector[OBJECTIVES.index(name)] > most for name, most in better.items()):
+            claim = "none is proven to be" if proven else "it is not"
+            raise VerificationError(f"CP-SAT's answer costs {vector}; {claim} within {better}")
         value = vector[axis]
-    if outcome.status in {"optimal", "infeasible"}:
+    if proven or outcome.status in {"optimal", "infeasible"}:
         return Answer(counts, Proof("optimal", objective, value, value))
-    known = [bound for bound in (outcome.bound, fixing.bound(objective, limits)) if bound is not None]
+    bounds = [bound for bound in (outcome.bound, fixing.known(objective, limits).bound) if bound is not None]
     # The core holds what is better than the first counts, and nothing is known of the rest but that it is not.
-    bound = min(value, max(known))
+    bound = min(value, max(bounds))
     return Answer(counts, Proof("optimal" if bound == value else "feasible", objective, value, bound))
