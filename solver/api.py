@@ -11,6 +11,7 @@ from solver.intake.inventory import Inventory
 from solver.intake.read import complete_analysis, is_analysis, load_analysis
 from solver.intake.shipped import shipped_analysis
 from solver.intake.source import find_source
+from solver.optimize.progress import Watch
 from solver.plan.confirm import choose, confirm, draft
 from solver.plan.document import Answer, QuantPlan
 from solver.plan.draft import draft_answer
@@ -149,6 +150,7 @@ def solve(
     *,
     catalog: Catalog | None = None,
     analysis_ref: str | None = None,
+    watch: Watch | None = None,
 ) -> Answer:
     """Return the plans that answer a request.
 
@@ -159,6 +161,8 @@ def solve(
         one plan, no numbers, and the facts that are missing.
     analysis_ref
         What the plan records as the analysis that it is built on, for example a path.
+    watch
+        Called now and then with how far the search is.
 
     Raises
     ------
@@ -173,4 +177,4 @@ def solve(
     completed = complete_analysis(analysis, catalog)
     if completed.inventory is None:
         return draft_answer(request, completed, catalog, analysis_ref=ref)
-    return plan(request, completed, completed.inventory, catalog, analysis_ref=ref)
+    return plan(request, completed, completed.inventory, catalog, analysis_ref=ref, watch=watch)

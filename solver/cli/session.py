@@ -21,6 +21,7 @@ from solver.plan.files import PLAN_NAME, read_plan, to_json, write_plan
 from solver.report.alternatives import print_answer
 from solver.report.console import answers, messages, on_terminal
 from solver.report.decisions import next_line, print_plan
+from solver.report.progress import shown_after
 
 
 @dataclass
@@ -78,7 +79,9 @@ class Session:
                 tell(tuple(note for note in notes if note not in told))
                 told.update(notes)
             with messages().status("solving"):
-                return api.solve(to_request(question, model, notes), analysis, catalog=catalog, analysis_ref=ref)
+                request = to_request(question, model, notes)
+                with shown_after(messages()) as watch:
+                    return api.solve(request, analysis, catalog=catalog, analysis_ref=ref, watch=watch)
 
         answer = plan(self.question)
         if not self._interactive:

@@ -9,6 +9,7 @@ from ortools.sat.python import cp_model
 
 from solver.errors import LimitReachedError, VerificationError
 from solver.optimize.problem import Counts, Problem, Proof
+from solver.optimize.progress import Progress, Watch
 from solver.optimize.reductions import divided, offset
 
 Objective = Literal["bytes", "risk", "time"]
@@ -30,6 +31,9 @@ class SolverSettings:
 
     merge_work: int = 30_000_000
     """Points that the stages of one merge may have together (a 405B model's have 3 million); beyond, it is sampled."""
+
+    watch: Watch | None = None
+    """Told how far a search is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,20 @@ class Outcome:
     """No assignment within the limits has less; None if there is none, or nothing was proven."""
 
 
+class _Reporter(cp_model.CpSolverSolutionCallback):
+    """Tells each better answer, with the bound of that moment."""
+
+    def __init__(self, watch: Watch, objective: Objective, base: int, divisor: int) -> None:
+        super().__init__()
+        self._watch, self._objective, self._base, self._divisor = watch, objective, base, divisor
+
+    def on_solution_callback(self) -> None:
+        """Report the answer that was just found."""
+        value = self._base + self._divisor * round(self.objective_value)
+        bound = self._base + self._divisor * ceil(self.best_objective_bound - _BOUND_GUARD)
+        self._watch(Progress(0, 0, Proof("feasible", self._objective, value, min(value, bound))))
+
+
 def search(
     problem: Problem,
     objective: Objective,
@@ -160,7 +178,8 @@ def search(
     if known is not None:
         model.imply(known, objective, limits)
     solver = new_solver(settings)
-    status = solver.status_name(solver.solve(model.model)).lower()
+    reporter = None if settings.watch is None else _Reporter(settings.watch, objective, base, divisor)
+    status = solver.status_name(solver.solve(model.model, reporter)).lower()
     if status not in {"optimal", "feasible", "infeasible", "unknown"}:
         raise VerificationError(f"CP-SAT calls a model of counts {status}")
     if status == "infeasible":

@@ -12,6 +12,7 @@ from solver.optimize.grouped import Grouped, GroupedFront
 from solver.optimize.merge import FrontTooLargeError, Integers, MergedFront
 from solver.optimize.points import lexicographic
 from solver.optimize.problem import Budget, Counts, Point, Problem, Proof
+from solver.optimize.progress import Progress
 from solver.optimize.reductions import reduced
 from solver.optimize.side_rules import NO_RULES, SideRules
 from solver.optimize.supported import spread, supported_sizes
@@ -171,7 +172,9 @@ def exact_front(
     """
     rows: list[tuple[Problem, _Row]] = []
     complete, interrupted = True, False
-    for problem in problems:
+    for number, problem in enumerate(problems):
+        if settings.watch is not None:
+            settings.watch(Progress(number, len(problems)))
         apart = rules.apart(problem)
         try:
             row, whole = _row(apart, budget.weights_limit(problem), settings, rules)

@@ -10,6 +10,7 @@ from solver.errors import BadInputError, MissingError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
 from solver.optimize.problem import Budget
+from solver.optimize.progress import Watch
 from solver.plan.goals import settle
 from solver.plan.request import PlanRequest
 from solver.risk.model import RiskModel
@@ -37,6 +38,8 @@ class Context:
     goal: Goal
     implied_algorithms: tuple[str, ...] | None
     assumptions: tuple[str, ...]
+    watch: Watch | None = None
+    """Told how far the search is."""
 
 
 def commonest_template(model_type: str) -> Template:

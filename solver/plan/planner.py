@@ -12,6 +12,7 @@ from solver.intake.inventory import Inventory
 from solver.optimize.different import Difference, least_risky_different
 from solver.optimize.points import fastest, uniform_points
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Problem
+from solver.optimize.progress import Watch
 from solver.plan.alternatives import Pick, pick
 from solver.plan.assignment import assign
 from solver.plan.bug_report import bug_report
@@ -159,9 +160,15 @@ def _unbound(
 
 
 def plan(
-    request: PlanRequest, analysis: ModelAnalysis, inventory: Inventory, catalog: Catalog, *, analysis_ref: str
+    request: PlanRequest,
+    analysis: ModelAnalysis,
+    inventory: Inventory,
+    catalog: Catalog,
+    *,
+    analysis_ref: str,
+    watch: Watch | None = None,
 ) -> Answer:
-    """Return the alternatives for a request, at least one.
+    """Return the alternatives for a request, at least one; `watch` is told how far the search is.
 
     Raises
     ------
@@ -178,7 +185,7 @@ def plan(
     RuledOutError
         If plans keep the budget, and none keeps the side rules too.
     """
-    context = resolve(request, analysis, inventory, catalog)
+    context = replace(resolve(request, analysis, inventory, catalog), watch=watch)
     try:
         return _answer(context, analysis_ref)
     except VerificationError as error:

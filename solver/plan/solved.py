@@ -32,7 +32,8 @@ class Solved:
 
 def solver_settings(context: Context) -> SolverSettings:
     """Return the solver's settings of a request."""
-    return SolverSettings(seed=context.request.seed, deterministic_seconds=context.request.time_limit)
+    request = context.request
+    return SolverSettings(seed=request.seed, deterministic_seconds=request.time_limit, watch=context.watch)
 
 
 def solved(context: Context) -> Solved:
