@@ -13,10 +13,8 @@ from solver.optimize.front import Front, exact_front, hull_corners
 from solver.optimize.merge import FrontTooLargeError, MergedFront
 from solver.optimize.points import fastest, smallest_of_all, uniform_points
 from solver.optimize.problem import Budget, Option, Point, Problem, Proof
-from solver.optimize.reductions import prune_rows, without_dominated
 from solver.optimize.supported import lower_hull, spread, supported_sizes
 from solver.optimize.verify import verify_front, verify_point
-from solver.rules.settings import Settings
 from tests.optimize.instances import all_counts, problem, problems, unit_class
 
 SETTINGS = SolverSettings()
@@ -105,43 +103,6 @@ class TestExactFront:
         beaten = problem([unit_class("a", 1, [(20, 9, 0)])])
         front = exact_front([beaten, safe, cheap], UNBOUNDED, SETTINGS)
         assert [(point.total_bytes, point.risk) for point in front] == [(10, 9), (20, 1)]
-
-
-class TestReductions:
-    @given(problems())
-    @settings(max_examples=100, deadline=None)
-    def test_dropping_dominated_options_keeps_the_front(self, instance: Problem) -> None:
-        reduced = replace(
-            instance,
-            classes=tuple(replace(part, options=without_dominated(part.options)) for part in instance.classes),
-        )
-        assert true_front(reduced) == true_front(instance)
-
-    def test_an_option_that_is_only_fast_is_kept(self) -> None:
-        slow, fast = Option("slow", 10, 1, 9), Option("fast", 10, 2, 1)
-        assert set(without_dominated([slow, fast])) == {slow, fast}
-
-    def test_of_equal_options_the_first_by_name_stays(self) -> None:
-        assert [option.scheme for option in without_dominated([Option("b", 1, 1, 1), Option("a", 1, 1, 1)])] == ["a"]
-
-    def test_a_row_that_another_beats_everywhere_is_pruned(self) -> None:
-        plain = problem([unit_class("a", 2, [(10, 9, 0), (20, 3, 0)])])
-        better = replace(
-            plain,
-            settings=Settings((), None),
-            classes=(replace(plain.classes[0], options=(Option("scheme0", 10, 5, 0), Option("scheme1", 20, 3, 0))),),
-        )
-        assert prune_rows([plain, better]) == [better]
-        assert prune_rows([better, plain]) == [better]
-
-    def test_a_row_with_a_scheme_of_its_own_stays(self) -> None:
-        plain = problem([unit_class("a", 2, [(10, 9, 0), (20, 3, 0)])])
-        narrower = replace(plain, classes=(replace(plain.classes[0], options=(Option("scheme0", 10, 1, 0),)),))
-        assert len(prune_rows([plain, narrower])) == 2
-
-    def test_rows_with_another_cache_stay(self) -> None:
-        plain = problem([unit_class("a", 1, [(10, 9, 0)])])
-        assert len(prune_rows([plain, replace(plain, settings=Settings((), "fp8"))])) == 2
 
 
 class TestSupportedSizes:
