@@ -51,9 +51,9 @@ rules: $(BIN)/solve
 zoo: $(BIN)/solve
 	$(BIN)/python -m solver.intake.shipped
 
-# The other benches: quark-exports takes minutes (the slow tests hold the same), kv-allocator needs vLLM.
+# The other benches: quark-exports and optimizer take minutes, kv-allocator needs vLLM. The slow tests hold the first.
 bench: $(VENV)/.dev
-	$(BIN)/python -m bench cold-start zoo
+	$(BIN)/python -m bench cold-start zoo optimizer-smoke
 
 wheel: $(VENV)/.dev
 	$(BIN)/python -m build --wheel

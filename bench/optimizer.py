@@ -19,7 +19,7 @@ from bench.baselines import cbc_version
 from bench.environment import RESULTS, environment
 from bench.instances import LARGEST, SHAPES, analysis, build, drawn, limits
 from bench.optimizer_case import LEAD, MANY_UNITS, Case, measure
-from bench.optimizer_table import DOCUMENT, document
+from bench.optimizer_table import DOCUMENT, cells, document
 from bench.registry import Row, Spec, register
 from solver.optimize.cpsat import SolverSettings
 from solver.optimize.front import exact_front
@@ -91,7 +91,11 @@ def _many_budgets() -> float:
 def run() -> list[Row]:
     """Measure every shape with both sensitivities at three budgets, and write the docs' table."""
     seconds = float(os.environ.get(SECONDS, _DEFAULT_SECONDS))
-    cases = [case for shape in SHAPES for case in measure(shape, PERCENTS, seconds)]
+    cases = []
+    for shape in SHAPES:
+        for case in measure(shape, PERCENTS, seconds):
+            print(" | ".join(cells(case)), file=sys.stderr, flush=True)
+            cases.append(case)
     alone, many = _largest_alone(), _many_budgets()
     where = environment() | {"CBC": cbc_version()}
     rows = [row for case in cases for row in _speed_rows(case)] + proof_rows(cases)
