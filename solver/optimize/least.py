@@ -50,8 +50,8 @@ def least(
         counts = core.expand(plain.expand(small.expand(outcome.counts)))
         vector = problem.vector(counts)
         if proven or any(vector[OBJECTIVES.index(name)] > most for name, most in better.items()):
-            known = "none is proven to be" if proven else "it is not"
-            raise VerificationError(f"CP-SAT's answer costs {vector}; {known} within {better}")
+            claim = "none is proven to be" if proven else "it is not"
+            raise VerificationError(f"CP-SAT's answer costs {vector}; {claim} within {better}")
         value = vector[axis]
     if proven or outcome.status in {"optimal", "infeasible"}:
         return Answer(counts, Proof("optimal", objective, value, value))
