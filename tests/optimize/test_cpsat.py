@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.errors import LimitReachedError
-from solver.optimize.cpsat import OBJECTIVES, Objective, SolverSettings, minimize
+from solver.optimize.cpsat import OBJECTIVES, Known, Objective, SolverSettings, minimize, search
 from solver.optimize.problem import Problem
 from tests.optimize.instances import all_counts, problem, problems, unit_class
 
@@ -61,3 +61,26 @@ class TestMinimize:
         instance = problem([unit_class("a", 1, [(1, 0, 0), (2**53 + 2, 1, 0), (3, 2, 0)])])
         with pytest.raises(OverflowError):
             minimize(instance, "bytes", {}, SETTINGS)
+
+
+class TestKnown:
+    @given(
+        problems(),
+        st.floats(0, 1),
+        st.sampled_from([(1, 1), (0, 1), (3, 2), (2**40 + 1, 3), (1, 2**50)]),
+        st.sampled_from(["bytes", "risk"]),
+    )
+    @settings(max_examples=200, deadline=None)
+    def test_rows_that_limits_imply_lose_nothing(
+        self, instance: Problem, part: float, price: tuple[int, int], objective: Objective
+    ) -> None:
+        vectors = sorted(instance.vector(counts) for counts in all_counts(instance))
+        # An assignment's own costs as limits: that one is within them, with nothing to spare in the score.
+        size, risk, _ = vectors[round(part * (len(vectors) - 1))]
+        limits: dict[Objective, int] = {"bytes": size, "risk": risk}
+        axis = OBJECTIVES.index(objective)
+        expected = min(vector[axis] for vector in vectors if vector[0] <= size and vector[1] <= risk)
+        outcome = search(instance, objective, limits, SETTINGS, Known(price, "risk", expected))
+        assert (outcome.status, outcome.bound) == ("optimal", expected)
+        assert outcome.counts is not None
+        assert instance.vector(outcome.counts)[axis] == expected
