@@ -26,7 +26,8 @@ _LEFT = 2
 
 _TEXT = """# The optimizer, beside CBC and HiGHS
 
-Written by `python -m bench optimizer` with {versions}, on {cpus} processors ({machine}).
+Written by `python -m bench optimizer` on {cpus} processors ({machine}), with
+{versions}.
 
 Every problem is a model's own: layers, schemes and exact bytes on a device, no KV quantization, no algorithm. *prior*
 has the sensitivities of the planner's prior, under which most units of a role are equal and are counted; *drawn* gives

@@ -295,10 +295,10 @@ class TestBadFiles:
 
 class TestLimitReached:
     def test_ends_with_3_and_says_how_to_allow_more(self, analysed: Path, run: Run) -> None:
-        refused(run(*ON, "--time-limit", "1e-9"), 3, "1e-09 s", "`--time-limit`")
+        refused(run(*ON, "--max-overrides", "3", "--time-limit", "1e-9"), 3, "1e-09 s", "`--time-limit`")
 
     def test_is_a_document_too(self, analysed: Path, run: Run) -> None:
-        done = run(*ON, "--time-limit", "1e-9", "--json")
+        done = run(*ON, "--max-overrides", "3", "--time-limit", "1e-9", "--json")
         assert done.code == 3
         assert done.document["error"]["kind"] == "limit_reached"
 
@@ -373,7 +373,7 @@ class TestProcesses:
             ((MODEL, *ON, "--bogus"), 2),
             ((MODEL,), 4),
             pytest.param((MODEL, *ON, "--budget", "100MB"), 1, marks=pytest.mark.slow),
-            pytest.param((MODEL, *ON, "--time-limit", "1e-9"), 3, marks=pytest.mark.slow),
+            pytest.param((MODEL, *ON, "--max-overrides", "3", "--time-limit", "1e-9"), 3, marks=pytest.mark.slow),
         ],
         ids=str,
     )
@@ -430,7 +430,7 @@ FAILURES = [
     (*ON, "--budget", "12", "--yes"),
     (*ON, "--exclude", "nothing*", "--yes"),
     (*ON, "--choose", "99", "--yes"),
-    (*ON, "--time-limit", "1e-9", "--yes"),
+    (*ON, "--max-overrides", "3", "--time-limit", "1e-9", "--yes"),
     (*ON, "--profiles", "nowhere", "--yes"),
     ("--yes",),
     ("./nowhere", *ON, "--yes"),

@@ -54,7 +54,7 @@ class TestJson:
             ((*ON, "--exclude", "*"), "no_answer", 1),
             ((*ON, "--budget", "12"), "bad_input", 2),
             (("--hardware", "mi300z"), "bad_input", 2),
-            ((*ON, "--time-limit", "1e-9"), "limit_reached", 3),
+            ((*ON, "--max-overrides", "3", "--time-limit", "1e-9"), "limit_reached", 3),
             ((), "missing", 4),
             ((*ON, "--choose", "99"), "bad_input", 2),
             ((*ON, "-o", "nowhere/plan.json"), "bad_input", 2),
