@@ -21,8 +21,10 @@ def _options(problem: Problem, group: Group) -> tuple[Option, ...]:
 
 
 def _without_dominated(problem: Problem, group: Group) -> Group:
-    kept = {option.scheme for option in without_dominated(_options(problem, group))}
-    return replace(group, choices=tuple(choice for choice in group.choices if choice[0] in kept))
+    options = _options(problem, group)
+    kept = without_dominated(options)
+    choices = zip(group.choices, options, strict=True)
+    return replace(group, choices=tuple(choice for choice, option in choices if option in kept))
 
 
 class Grouped:

@@ -172,23 +172,37 @@ def _key(part: UnitClass, granularity: Granularity) -> str:
 
 
 def _choices(problem: Problem, classes: list[int]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield each scheme that some class may have; the others are native then, if they may be."""
+    """Yield each scheme that some class may have; the others are native then, if they may be.
+
+    What the checkpoint stores quantized takes the scheme too, or stays as it is.
+    """
     by_name = [
         {option.scheme: place for place, option in enumerate(problem.classes[index].options)} for index in classes
     ]
-    avoided = all(avoids_native(problem, problem.classes[index]) for index in classes)
+    avoided = any(avoids_native(problem, problem.classes[index]) for index in classes)
     names = dict.fromkeys(name for places in by_name for name in places if not (avoided and name == NATIVE))
     for name in names:
         found = [places.get(name, places.get(NATIVE)) for places in by_name]
         whole = tuple(place for place in found if place is not None)
         if len(whole) == len(found):
             yield name, whole
+            stays = [
+                _is_stored(problem.classes[index]) and NATIVE in places
+                for index, places in zip(classes, by_name, strict=True)
+            ]
+            takes = any(name in places and not stay for stay, places in zip(stays, by_name, strict=True))
+            if name != NATIVE and any(stays) and takes:
+                kept = zip(stays, by_name, whole, strict=True)
+                yield name, tuple(places[NATIVE] if stay else place for stay, places, place in kept)
 
 
 def avoids_native(problem: Problem, part: UnitClass) -> bool:
     """Return whether the units of a class are to be quantized if they may be; what is stored quantized may stay so."""
-    stored = all(member.family.stored is not None for member in part.units[0].members)
-    return problem.avoids_native and len(part.options) > 1 and not stored
+    return problem.avoids_native and len(part.options) > 1 and not _is_stored(part)
+
+
+def _is_stored(part: UnitClass) -> bool:
+    return all(member.family.stored is not None for member in part.units[0].members)
 
 
 def groups_of(problem: Problem, granularity: Granularity) -> tuple[Group, ...]:

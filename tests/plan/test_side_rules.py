@@ -209,3 +209,14 @@ class TestCommand:
         assert "Price of simplicity at this budget: one scheme everywhere +" in shown
         assert "What you ask of the plan's form costs" in shown
         assert fnmatchcase(shown, "*deciding by role*")
+
+
+class TestStoredQuantized:
+    def test_layers_may_stay_while_the_rest_is_decided_as_one(self, analyse: Analyse, catalog: Catalog) -> None:
+        model = "openai/gpt-oss-20b"
+        asked = PlanRequest(model=model, hardware="mi300x", budget_bytes=24 * 10**9)
+        answer = api.solve(asked, analyse(model), catalog=catalog)
+        assert all(part.price_nll is not None and part.price_nll >= 0 for part in answer.simpler)
+        simplest = next(item for item in answer.alternatives if "simplest" in item.name.split(", "))
+        assert len(set(simplest.scheme_shares) - {NATIVE}) == 1
+        assert simplest.scheme_shares[NATIVE] > 0.9
