@@ -86,6 +86,12 @@ def to_request(question: Question, model: str, notes: tuple[str, ...] = ()) -> P
         raise BadInputError(
             f"a limit of {question.time_limit:g} s is none.", where="--time-limit", mend="Allow some seconds."
         )
+    if question.min_decode_tps is not None and not 0 < question.min_decode_tps < float("inf"):
+        raise BadInputError(
+            f"{question.min_decode_tps:g} tokens/s is no speed to ask for.",
+            where="--min-decode-tps",
+            mend="Ask for more than none, or leave it out.",
+        )
     return PlanRequest.model_validate(
         {
             "model": model,

@@ -3,21 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import floor
 
 from ortools.sat.python import cp_model
 
 from solver.optimize.cpsat import CountModel, SolverSettings
 from solver.optimize.points import lexicographic
 from solver.optimize.problem import Budget, Point, Problem, UnitClass
+from solver.optimize.reductions import divided
 from solver.optimize.side_rules import SideRules, separated
 from solver.optimize.verify import verify_point
 from solver.rules.units import Member
 
 Schemes = Mapping[Member, str]
 """Scheme by layer of a plan."""
-
-_PARTS = 10**6
-"""Weights are counted in parts of all that have a choice, so that rows stay small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,28 +26,25 @@ class Difference:
     share: float
     plans: tuple[Schemes, ...]
 
-    def _alike(self, part: UnitClass, scheme: str, plan: Schemes) -> int:
-        return sum(
-            member.layers * member.family.weight_elements
-            for member in part.units[0].members
-            if plan.get(member) == scheme
-        )
-
     def rows(self, problem: Problem, model: CountModel) -> None:
         """Add a row for each plan to a model whose classes hold one unit each."""
-        total = sum(
-            member.layers * member.family.weight_elements
-            for part in problem.classes
-            for member in part.units[0].members
-        )
+        variables = [variable for taken in model.taken for variable in taken]
+        most = floor((1 - self.share) * sum(_weights(part) for part in problem.classes))
         for plan in self.plans:
-            variables, parts = [], []
-            for part, taken in zip(problem.classes, model.taken, strict=True):
-                for option, variable in zip(part.options, taken, strict=True):
-                    variables.append(variable)
-                    parts.append(self._alike(part, option.scheme, plan) * _PARTS // total)
-            alike = cp_model.LinearExpr.weighted_sum(variables, parts)
-            model.model.add(alike <= int((1 - self.share) * _PARTS))
+            rows, divisor = divided(
+                [[_weights(part, plan, option.scheme) for option in part.options] for part in problem.classes]
+            )
+            alike = cp_model.LinearExpr.weighted_sum(variables, [weights for row in rows for weights in row])
+            model.model.add(alike <= most // divisor)
+
+
+def _weights(part: UnitClass, plan: Schemes | None = None, scheme: str | None = None) -> int:
+    """Return the weights of a unit, or those to which a plan gives a scheme."""
+    return sum(
+        member.layers * member.family.weight_elements
+        for member in part.units[0].members
+        if plan is None or plan.get(member) == scheme
+    )
 
 
 def least_risky_different(

@@ -19,7 +19,7 @@ from solver.optimize.supported import spread, supported_sizes
 from solver.optimize.verify import verify_front, verify_point
 
 _SAMPLES = 12
-"""Points of a row whose front is too large to be merged: its ends, and supported sizes between them."""
+"""Sizes between the ends of a row whose front is too large to be merged, at which the least risk is sought."""
 
 _RULED_SAMPLES = 4
 """Sizes between the ends of a row under side rules: each takes two solves with rows of their own."""
@@ -146,8 +146,7 @@ def _row(problem: Problem, limit: int, settings: SolverSettings, rules: SideRule
     try:
         if rules.plain:
             return MergedFront(problem, limit, most_work=settings.merge_work), True
-        grouped = Grouped(problem, rules.granularity)
-        if rules.only_groups and grouped.possible:
+        if rules.only_groups and (grouped := Grouped(problem, rules.granularity)).possible:
             return GroupedFront(grouped, limit, most_work=settings.merge_work), True
     except FrontTooLargeError:
         pass
@@ -187,7 +186,8 @@ def exact_front(
         rows.append((apart, row))
         complete = complete and whole
     front = Front(rows, budget, complete=complete, interrupted=interrupted)
-    if len(front) and not interrupted:
+    if len(front) and complete:
+        # Sampled points have their proof from what this asks.
         _verify_least_risk(front[-1], budget, settings, rules)
     return front
 

@@ -220,15 +220,16 @@ def groups_of(problem: Problem, granularity: Granularity) -> tuple[Group, ...]:
 
 
 def uniform_counts(problem: Problem) -> Iterator[Counts]:
-    """Yield the assignments with one scheme wherever it may be; units with a single option keep that."""
-    for group in groups_of(problem, "uniform"):
-        for scheme, places in group.choices:
-            if scheme != NATIVE:
-                chosen = dict(zip(group.classes, places, strict=True))
-                yield tuple(
-                    tuple(part.count * (place == chosen.get(index, 0)) for place in range(len(part.options)))
-                    for index, part in enumerate(problem.classes)
-                )
+    """Yield the assignments with one scheme wherever it may be, and no other; native counts as none."""
+    groups = groups_of(problem, "uniform")
+    ways = [dict(zip(group.classes, places, strict=True)) for group in groups for _, places in group.choices]
+    for chosen in ways if groups else [{}]:
+        counts = tuple(
+            tuple(part.count * (place == chosen.get(index, 0)) for place in range(len(part.options)))
+            for index, part in enumerate(problem.classes)
+        )
+        if len(_schemes(problem, counts) - {NATIVE}) == 1:
+            yield counts
 
 
 def separated(problem: Problem) -> Problem:

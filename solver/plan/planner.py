@@ -228,7 +228,7 @@ def _answer(context: Context, analysis_ref: str) -> Answer:
             points=len(front),
             complete=front.complete,
             interrupted=front.interrupted,
-            rounding_nats=0.5 * len(choices.partition.units) / RISK_STEPS_PER_NAT,
+            rounding_nats=0.5 * (len(choices.partition.units) + 1) / RISK_STEPS_PER_NAT,
         ),
         simpler=() if front.interrupted else simpler_plans(found, context),
         price_nll=price_of_rules(found),

@@ -1,6 +1,6 @@
 """The side rules of a request: how finely it decides, and what patterns, schemes and time its plans may take."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from solver.cost.roofline import TICKS_PER_SECOND
 from solver.errors import BadInputError
@@ -26,11 +26,11 @@ def _most_ticks(context: Context) -> int | None:
     return int(TICKS_PER_SECOND / wanted)
 
 
-def _overrides(context: Context, problems: Sequence[Problem]) -> Overrides | None:
+def _overrides(context: Context, problems: Callable[[], Sequence[Problem]]) -> Overrides | None:
     if context.request.max_overrides is None:
         return None
     entries: dict[Line, int] = {}
-    for problem in problems:
+    for problem in problems():
         for part in problem.classes:
             families = dict.fromkeys(member.family for member in part.units[0].members)
             entries.setdefault(line_of(part.units[0]), count_globs(list(families)))
@@ -43,8 +43,8 @@ def _overrides(context: Context, problems: Sequence[Problem]) -> Overrides | Non
     return Overrides(context.request.max_overrides, entries, len(context.template.kv_layers), spoils)
 
 
-def side_rules(context: Context, problems: Sequence[Problem]) -> SideRules:
-    """Return the rules of a request for the plans of some problems.
+def side_rules(context: Context, problems: Callable[[], Sequence[Problem]]) -> SideRules:
+    """Return the rules of a request; its problems are asked for only where a rule needs their layers.
 
     Raises
     ------

@@ -1,6 +1,7 @@
 """One request solved: its choices, its problems and their front, or why there is none."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from solver.cost.roofline import TICKS_PER_SECOND
 from solver.errors import InfeasibleError, NoAnswerError, RuledOutError
@@ -20,14 +21,18 @@ from solver.units import format_size, format_size_both
 class Solved:
     """What a request leaves open, and the plans that none beats; at least one."""
 
+    context: Context
     choices: Choices
-    problems: list[Problem]
-    """All options, for what side rules and uniform plans may need."""
     rules: SideRules
     front: Front
     """Under the rules."""
     free: Front
     """Without them."""
+
+    @cached_property
+    def problems(self) -> list[Problem]:
+        """The problems with all options, for what side rules and uniform plans may need."""
+        return find_whole_problems(self.context, self.choices)
 
 
 def solver_settings(context: Context) -> SolverSettings:
@@ -57,12 +62,14 @@ def solved(context: Context) -> Solved:
     free = exact_front(problems, context.budget, solver_settings(context))
     if not len(free):
         raise _too_small(context, problems)
-    whole = find_whole_problems(context, choices)
-    rules = side_rules(context, whole)
-    front = free if rules.plain else exact_front(whole, context.budget, solver_settings(context), rules)
+    found = Solved(context, choices, NO_RULES, free, free)
+    rules = side_rules(context, lambda: found.problems)
+    if rules.plain:
+        return found
+    front = exact_front(found.problems, context.budget, solver_settings(context), rules)
     if not len(front):
-        raise _ruled_out(context, whole, rules)
-    return Solved(choices, whole, rules, front, free)
+        raise _ruled_out(context, found.problems, rules)
+    return replace(found, rules=rules, front=front)
 
 
 def _ruled_out(context: Context, problems: list[Problem], rules: SideRules) -> NoAnswerError:

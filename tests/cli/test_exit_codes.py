@@ -97,6 +97,8 @@ class TestBadFlags:
             (("--layer", "nothing*=fp8"), ("--layer", "'nothing*' matches no layer", "mlp.down_proj")),
             (("--exclude", "nothing*"), ("--exclude", "'nothing*' matches no layer", "mlp.down_proj")),
             (("--time-limit", "0"), ("--time-limit", "0 s")),
+            (("--min-decode-tps", "0"), ("--min-decode-tps", "0 tokens/s")),
+            (("--min-decode-tps", "inf"), ("--min-decode-tps", "inf tokens/s")),
             (("--calib-dataset", "pile"), ("--calib-dataset", "'pile'", "pileval", "wikitext")),
             (("--profiles", "nowhere"), ("--profiles nowhere", "is no folder")),
         ],

@@ -80,7 +80,7 @@ class TestKnown:
         limits: dict[Objective, int] = {"bytes": size, "risk": risk}
         axis = OBJECTIVES.index(objective)
         expected = min(vector[axis] for vector in vectors if vector[0] <= size and vector[1] <= risk)
-        outcome = search(instance, objective, limits, SETTINGS, Known(price, "risk", expected))
+        outcome = search(instance, objective, limits, SETTINGS, known=Known(price, "risk", expected))
         assert (outcome.status, outcome.bound) == ("optimal", expected)
         assert outcome.counts is not None
         assert instance.vector(outcome.counts)[axis] == expected
