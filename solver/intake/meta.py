@@ -156,6 +156,7 @@ def _check_place(source: ModelSource, config: Any, text: Any) -> None:
     """Raise where a file states sizes of the language model at the top, and transformers reads them in a part only."""
     if text is config or not set(config.sub_configs).isdisjoint(source.config):
         return
+    part = next((name for name in config.sub_configs if getattr(config, name, None) is text), "text_config")
     for name in sorted(_SIZES & set(source.config)):
         stated, built = source.config[name], getattr(text, name, None)
         if stated != built:
@@ -163,7 +164,7 @@ def _check_place(source: ModelSource, config: Any, text: Any) -> None:
                 f"{name} {stated!r} stands at the top, where transformers does not read it for model type "
                 f"{config.model_type!r}: it would build a model with {built!r}.",
                 where=source.name,
-                mend="Put the fields of the language model into `text_config`, as in the published configuration.",
+                mend=f"Put the fields of the language model into `{part}`, as in the published configuration.",
             )
 
 

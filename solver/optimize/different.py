@@ -8,10 +8,11 @@ from math import floor
 from ortools.sat.python import cp_model
 
 from solver.optimize.cpsat import CountModel, SolverSettings
+from solver.optimize.groups import separated
 from solver.optimize.points import lexicographic
 from solver.optimize.problem import Budget, Point, Problem, UnitClass
 from solver.optimize.reductions import divided
-from solver.optimize.side_rules import SideRules, separated
+from solver.optimize.side_rules import SideRules
 from solver.optimize.verify import verify_point
 from solver.rules.units import Member
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from solver.optimize.groups import Granularity, Group, groups_of
 from solver.optimize.merge import Integers, MergedFront
 from solver.optimize.problem import Counts, Option, Problem, Proof, UnitClass
 from solver.optimize.reductions import without_dominated
-from solver.optimize.side_rules import Granularity, Group, groups_of
 from solver.rules.units import Unit
 
 

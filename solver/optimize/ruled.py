@@ -6,8 +6,9 @@ from ortools.sat.python import cp_model
 
 from solver.catalog import NATIVE
 from solver.optimize.cpsat import CountModel, Shape
+from solver.optimize.groups import avoids_native, groups_of
 from solver.optimize.problem import Problem
-from solver.optimize.side_rules import Overrides, SideRules, avoids_native, groups_of, lines_in
+from solver.optimize.side_rules import Overrides, SideRules, lines_in
 
 
 class _Rows:
@@ -22,8 +23,8 @@ class _Rows:
         """Add all rows."""
         self._avoid_native()
         self._tie()
-        if self._rules.max_formats is not None:
-            self._model.add(sum(self._use(name) for name in self._schemes()) <= self._rules.max_formats)
+        if self._rules.max_schemes is not None:
+            self._model.add(sum(self._use(name) for name in self._schemes()) <= self._rules.max_schemes)
         if self._rules.overrides is not None:
             self._limit_overrides(self._rules.overrides.of_row(self._problem))
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from solver.cost.footprint import Footprint
 from solver.intake.analysis import Risk as RiskNote
-from solver.optimize.side_rules import Granularity
+from solver.optimize.groups import Granularity
 from solver.plan.request import Calibration, EvaluationIntent
 
 SCHEMA_VERSION = 1

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from solver.errors import BadInputError
-from solver.optimize.side_rules import Granularity
+from solver.optimize.groups import Granularity
 
 BudgetScope = Literal["total", "weights"]
 EvaluationIntent = Literal["none", "smoke", "full"]

@@ -1,8 +1,9 @@
 """The price of simplicity: what deciding more coarsely costs at the same budget."""
 
 from solver.optimize.front import exact_front
+from solver.optimize.groups import GRANULARITIES
 from solver.optimize.problem import RISK_STEPS_PER_NAT
-from solver.optimize.side_rules import GRANULARITIES, SideRules
+from solver.optimize.side_rules import SideRules
 from solver.plan.context import Context
 from solver.plan.document import SimplerPart
 from solver.plan.solved import Solved, solver_settings

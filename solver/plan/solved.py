@@ -77,7 +77,7 @@ def _ruled_out(context: Context, problems: list[Problem], rules: SideRules) -> N
     flags = {
         "granularity": f"--granularity {rules.granularity}",
         "overrides": f"--max-overrides {context.request.max_overrides}",
-        "max_formats": f"--max-schemes {rules.max_formats}",
+        "max_schemes": f"--max-schemes {rules.max_schemes}",
         "most_ticks": f"--min-decode-tps {context.request.min_decode_tps:g}" if context.request.min_decode_tps else "",
     }
     asked = [name for name in flags if getattr(rules, name) != getattr(NO_RULES, name)]

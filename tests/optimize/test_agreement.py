@@ -28,7 +28,10 @@ def budgets(vectors: list[tuple[int, int, int]], seed: int) -> Iterator[int]:
 
 
 def check(seed: int) -> tuple[int, int]:
-    """Check one instance, and return at how many budgets HiGHS agrees in integers, and at how many not."""
+    """Check one instance, and return at how many budgets HiGHS agrees in integers, and at how many not.
+
+    All others must agree with enumeration everywhere.
+    """
     instance = nasty(seed)
     vectors = enumerated(instance)
     agreed = blurred = 0
@@ -52,9 +55,7 @@ def check(seed: int) -> tuple[int, int]:
         assert instance.vector(answer.counts)[0] <= limit
         assert (answer.proof.value, answer.proof.status) == (expected[0], "optimal")
         assert (int(front.risks[-1]), int(front.sizes[-1])) == expected
-        bound, counts = other
-        assert bound <= expected[0]
-        size, risk, _ = instance.vector(counts)
+        size, risk, _ = instance.vector(other[1])
         if size <= limit and risk == expected[0]:
             agreed += 1
         else:
@@ -64,7 +65,7 @@ def check(seed: int) -> tuple[int, int]:
 
 def check_block(first: int) -> None:
     results = [check(seed) for seed in range(first, first + BLOCK)]
-    # Its answer may break a limit or be a fraction by 1e-6: were that common, its agreement would say nothing.
+    # Floats decide a few otherwise, as enumeration tells: were that common, its agreement would say nothing.
     assert sum(agreed for agreed, _ in results) > 30 * sum(blurred for _, blurred in results)
 
 

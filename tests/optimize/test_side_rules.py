@@ -13,19 +13,11 @@ from solver.intake.record import BlockRange
 from solver.optimize.cpsat import SolverSettings
 from solver.optimize.different import Difference, least_risky_different
 from solver.optimize.front import exact_front
+from solver.optimize.groups import GRANULARITIES, Granularity, separated
 from solver.optimize.points import fastest, lexicographic, uniform_points
 from solver.optimize.problem import Budget, Counts, Option, Problem, UnitClass
 from solver.optimize.reductions import reduced
-from solver.optimize.side_rules import (
-    GRANULARITIES,
-    NO_RULES,
-    Granularity,
-    Overrides,
-    SideRules,
-    count_overrides,
-    line_of,
-    separated,
-)
+from solver.optimize.side_rules import NO_RULES, Overrides, SideRules, count_overrides, line_of
 from solver.rules.settings import Settings
 from solver.rules.units import Member, Unit
 
@@ -226,7 +218,7 @@ class TestOtherLimits:
             for plan, counts in all_plans(problem)
             if quantizes(problem, plan) and len(set(plan.values()) - {NATIVE}) <= most
         ]
-        point = lexicographic(problem, None, ("risk",), SETTINGS, SideRules(max_formats=most))
+        point = lexicographic(problem, None, ("risk",), SETTINGS, SideRules(max_schemes=most))
         assert (None if point is None else point.risk) == min(risks, default=None)
 
     @settings(max_examples=60, deadline=None)
@@ -243,7 +235,7 @@ class TestOtherLimits:
     @settings(max_examples=40, deadline=None)
     @given(models())
     def test_hold_for_the_fastest_too(self, problem: Problem) -> None:
-        rules = SideRules(max_formats=1)
+        rules = SideRules(max_schemes=1)
         times = [
             separated(problem).vector(counts)[2]
             for plan, counts in all_plans(problem)
@@ -255,7 +247,7 @@ class TestOtherLimits:
     @settings(max_examples=40, deadline=None)
     @given(models())
     def test_fronts_under_rules_are_made_of_plans_that_keep_them(self, problem: Problem) -> None:
-        rules = SideRules("role", max_formats=1)
+        rules = SideRules("role", max_schemes=1)
         front = exact_front([problem], BUDGET, SETTINGS, rules)
         kept = {
             separated(problem).vector(counts)[:2]
