@@ -13,11 +13,11 @@ def enumerated(instance: Problem) -> list[tuple[int, int, int]]:
 
 
 def highs(instance: Problem, limit: int) -> tuple[int, Counts] | None:
-    """Return what HiGHS takes for the least risk within the limit, as a bound, and its assignment; None if infeasible.
+    """Return what HiGHS takes for the least risk within the limit, and its assignment; None if it has none.
 
-    HiGHS computes in floats: its answer may break a row or be a fraction by 1e-6, so that its optimum may be too low; of
-    20,000 instances with sums up to 2^43, 15 had one that was too high (1.16.0). Bytes count from the smallest
-    assignment to keep their numbers exact.
+    HiGHS computes in floats: its answer may break a row or be a fraction by 1e-6. Where sums reach 2^43 it is now and
+    then not the best, or none at all where there are some (1.16.0, about 1 of 1,000 random instances). Bytes count
+    from the smallest assignment to keep their numbers exact.
     """
     options = [(number, option) for number, part in enumerate(instance.classes) for option in part.options]
     counts = np.array([part.count for part in instance.classes], float)
@@ -45,7 +45,8 @@ def highs(instance: Problem, limit: int) -> tuple[int, Counts] | None:
         solver.setOptionValue(name, value)
     solver.passModel(program)
     solver.run()
-    assert solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return None
     values = iter(np.rint(solver.getSolution().col_value).astype(int).tolist())
     taken = tuple(tuple(next(values) for _ in part.options) for part in instance.classes)
     return instance.fixed[1] + round(solver.getInfo().objective_function_value), taken
