@@ -145,7 +145,8 @@ class Relaxation:
     def __init__(self, table: Table, price: tuple[int, int]) -> None:
         self.table, (self.p, self.q) = table, price
         largest = [int(np.abs(costs).max(initial=0)) for costs in (table.values, table.sizes)]
-        fits = self.q * largest[0] + self.p * largest[1] < _LIMIT // 2
+        # The prices themselves, too: numpy multiplies nothing by an integer that 64 bits do not hold, not even zero.
+        fits = max(self.p, self.q, self.q * largest[0] + self.p * largest[1]) < _LIMIT // 2
         values, sizes = (costs if fits else costs.astype(object) for costs in (table.values, table.sizes))
         self._scores: Scores = values * self.q + sizes * self.p
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from solver.errors import VerificationError
@@ -33,6 +33,8 @@ def limit_of(instance: Problem, part: float) -> tuple[int, list[tuple[int, int, 
 
 class TestRelaxation:
     @given(problems(), st.integers(0, 2**70), st.integers(1, 2**70))
+    @example(problem([unit_class("part", 1, [(3, 0, 0)])]), 0, 2**63)
+    @example(problem([unit_class("part", 1, [(0, 3, 0)])]), 2**63, 1)
     @settings(max_examples=100, deadline=None)
     def test_bounds_hold_at_any_price(self, instance: Problem, p: int, q: int) -> None:
         relaxation = Relaxation(Table(instance, 1), (p, q))
