@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from solver.optimize.merge import Integers
 from solver.optimize.relaxation import Relaxation
 
-_UNITS = 400
-"""Units that may change: where many have the same bytes, it takes hundreds until sums come near a limit."""
 _STATES = 20_000
 """Sums that are kept after each unit: more find little, and cost time."""
 _EXACT_GAP = 2.0**40
-"""Below it, the rounding of `_UNITS` additions of floats stays under the one step by which an answer must be better."""
+"""Below it, rounding in thousands of additions of floats stays under the one step by which an answer must be better."""
 
 
 @dataclass(frozen=True)
@@ -96,14 +94,14 @@ class _Fill:
         self._complete = self._complete and len(added.sizes) <= _STATES
         return added.only(np.sort(np.argsort(added.extras, kind="stable")[:_STATES]))
 
-    def run(self) -> Filled:
-        """Return the best assignment that is found."""
+    def run(self, most_units: int) -> Filled:
+        """Return the best assignment that is found when at most so many units change."""
         none, origin = np.zeros(1, np.int64), np.zeros(1, np.int32)
         states = _States(none, none, np.full(1, self._base), origin, origin)
         stages: list[_Origins] = []
         best, size, found = 0, 0, self._taken
         for main in self._units():
-            if len(stages) == _UNITS:
+            if len(stages) == most_units:
                 self._complete = False
                 break
             states = self._added(states, main)
@@ -127,9 +125,10 @@ class _Fill:
         return taken
 
 
-def filled(relaxation: Relaxation, taken: Integers, limit: int) -> Filled:
+def filled(relaxation: Relaxation, taken: Integers, limit: int, most_units: int) -> Filled:
     """Return the best assignment within `limit` bytes of weights that leads from `taken`, which is within it.
 
-    The same on every machine: sorts are stable, and what is cut off does not depend on the clock.
+    Units of which at most `most_units` may change: where many have the same bytes, it takes hundreds until sums come
+    near a limit. The same on every machine: sorts are stable, and what is cut off does not depend on the clock.
     """
-    return _Fill(relaxation, taken, limit).run()
+    return _Fill(relaxation, taken, limit).run(most_units)

@@ -46,12 +46,16 @@ class Fixing:
         found = find_break(self._table, limit)
         if found is None:
             raise ValueError(f"nothing is as small as {limit} bytes")
-        self._relaxation = Relaxation(self._table, found.price)
-        best = filled(self._relaxation, found.taken, limit)
-        self.start: Counts = self._table.counts(best.taken)
-        """A good assignment within the limit."""
-        self.proven = best.proven
+        self._relaxation, self._limit, self._break = Relaxation(self._table, found.price), limit, found.taken
+        self.start: Counts = self._table.counts(found.taken)
+        """An assignment within the limit: that of the break, or a better one."""
+        self.proven = False
         """Whether a merge has shown that none within the limit has less of the objective."""
+
+    def fill(self, most_units: int) -> None:
+        """Start from the best assignment that changes at most so many units of the break."""
+        best = filled(self._relaxation, self._break, self._limit, most_units)
+        self.start, self.proven = self._table.counts(best.taken), best.proven
 
     def _rounded(self, axis: int, limit: int) -> int:
         """Return the largest cost up to a limit that sums can have: steps have a divisor in common."""

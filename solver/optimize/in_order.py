@@ -1,12 +1,19 @@
 """The least point within a limit on bytes, one objective after the other, where units share nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
 
-from solver.optimize.cpsat import OBJECTIVES, Objective, SolverSettings
+from solver.optimize.cpsat import OBJECTIVES, Answer, Objective, SolverSettings
 from solver.optimize.fixing import Fixing
 from solver.optimize.least import least
 from solver.optimize.problem import Counts, Point, Problem, Proof
+
+_FEW_CLASSES = 32
+"""Up to here CP-SAT is done sooner than a merge that would give it a better start."""
+
+_EFFORTS = ((0, 0.05), (1000, 5.0), (4000, None))
+"""Units that a merge may change before the search, and what that may then take of the deterministic seconds."""
 
 
 def _unlimited(problem: Problem, order: Sequence[Objective]) -> Counts:
@@ -18,6 +25,19 @@ def _unlimited(problem: Problem, order: Sequence[Objective]) -> Counts:
         best = vectors.index(min(vectors, key=wanted))
         counts.append((*(0,) * best, part.count, *(0,) * (len(vectors) - best - 1)))
     return tuple(counts)
+
+
+def _first(fixing: Fixing, limits: Mapping[Objective, int], settings: SolverSettings) -> Answer:
+    """Return what is least in the objective that the problem was fixed for, with little effort first."""
+    few = len(fixing.problem.classes) <= _FEW_CLASSES
+    for units, seconds in _EFFORTS if few else _EFFORTS[1:]:
+        if units:
+            fixing.fill(units)
+        part = settings.deterministic_seconds if seconds is None else min(seconds, settings.deterministic_seconds)
+        answer = least(fixing, fixing.start, fixing.objective, limits, replace(settings, deterministic_seconds=part))
+        if answer.proof.status == "optimal":
+            break
+    return answer
 
 
 def least_in_order(
@@ -38,8 +58,9 @@ def least_in_order(
         return None
     fixing = Fixing(problem, order[0], weights_limit)
     limits: dict[Objective, int] = {"bytes": weights_limit}
-    counts, proofs = fixing.start, []
-    for objective in order:
+    answer = _first(fixing, limits, settings)
+    counts, limits[order[0]], proofs = answer.counts, answer.proof.value, [answer.proof]
+    for objective in order[1:]:
         answer = least(fixing, counts, objective, limits, settings)
         counts, limits[objective] = answer.counts, answer.proof.value
         proofs.append(answer.proof)

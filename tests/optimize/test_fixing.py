@@ -118,18 +118,21 @@ class TestProofs:
     def test_a_merge_that_claims_a_proof_has_the_least(self, instance: Problem, part: float) -> None:
         limit, vectors = limit_of(instance, part)
         fixing = Fixing(instance, "risk", limit)
+        fixing.fill(1000)
         if fixing.proven:
             assert instance.vector(fixing.start)[1] == min(vector[1] for vector in vectors)
 
     def test_a_merge_that_is_cut_claims_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         instance = large(300)
         limit = within(instance, 0.1)
-        assert Fixing(instance, "risk", limit).proven
+        fixing = Fixing(instance, "risk", limit)
+        fixing.fill(1000)
+        assert fixing.proven
+        fixing.fill(4)
+        assert not fixing.proven
         monkeypatch.setattr(fill, "_STATES", 4)
-        assert not Fixing(instance, "risk", limit).proven
-        monkeypatch.undo()
-        monkeypatch.setattr(fill, "_UNITS", 4)
-        assert not Fixing(instance, "risk", limit).proven
+        fixing.fill(1000)
+        assert not fixing.proven
 
     def test_a_wrong_proof_is_found_out(self) -> None:
         instance = problem([unit_class("a", 2, [(1, 9, 0), (3, 5, 0)]), unit_class("b", 1, [(1, 7, 0), (4, 1, 0)])])
