@@ -1,4 +1,4 @@
-"""The Python interface: analyse a model, ask for plans, confirm one. Nothing here prints."""
+"""The Python interface: analyse a model, ask for plans, confirm and verify one. Nothing here prints."""
 
 from pathlib import Path
 
@@ -18,9 +18,14 @@ from solver.plan.draft import draft_answer
 from solver.plan.explain import Question
 from solver.plan.explain import explain as explain_layers
 from solver.plan.explanation import Explanation
+from solver.plan.files import plan_document, read_plan
 from solver.plan.footprints import FootprintReport, uniform_bills
+from solver.plan.on_disk import schema_check
 from solver.plan.planner import plan
+from solver.plan.recheck import recheck
+from solver.plan.recheck_facts import analysis_check
 from solver.plan.request import PlanRequest
+from solver.plan.verification import Verification
 
 __all__ = [
     "Answer",
@@ -30,6 +35,7 @@ __all__ = [
     "PlanRequest",
     "QuantPlan",
     "Question",
+    "Verification",
     "analyze",
     "choose",
     "confirm",
@@ -37,6 +43,7 @@ __all__ = [
     "explain",
     "footprints",
     "solve",
+    "verify",
 ]
 
 
@@ -178,3 +185,54 @@ def solve(
     if completed.inventory is None:
         return draft_answer(request, completed, catalog, analysis_ref=ref)
     return plan(request, completed, completed.inventory, catalog, analysis_ref=ref, watch=watch)
+
+
+def _planned_model(written: QuantPlan, catalog: Catalog) -> str:
+    """Return the model that a plan is for, where it is at hand: what was asked for, else what was analysed then."""
+    names = (str(written.request.get("model")), written.model.model_path)
+    at_hand = (name for name in names if Path(name).exists() or catalog.models.find(name) is not None)
+    return next(at_hand, written.model.model_path)
+
+
+def verify(
+    plan: QuantPlan | Path,
+    *,
+    model: str | None = None,
+    catalog: Catalog | None = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
+    cache: bool = True,
+) -> Verification:
+    """Return what of a plan holds: everything that it states is computed anew from its request, and compared.
+
+    Parameters
+    ----------
+    plan
+        A plan, or the file of one.
+    model
+        What to analyse instead of the model that the plan names.
+
+    Raises
+    ------
+    PlannerError
+        If the plan or the model cannot be read, or its request cannot be used any more.
+
+    """
+    catalog = catalog or Catalog()
+    written = read_plan(plan) if isinstance(plan, Path) else plan
+    document = plan_document(plan) if isinstance(plan, Path) else written.model_dump(mode="json")
+    name = model or _planned_model(written, catalog)
+    fetched = revision or (written.model.revision if model is None else None)
+    analysis = analyze(name, catalog=catalog, revision=fetched, trust_remote_code=trust_remote_code, cache=cache)
+    found = recheck(written, complete_analysis(analysis, catalog), catalog)
+    read = (analysis_check(analysis, catalog),) if is_analysis(Path(name)) else ()
+    checks = (schema_check(document), *read, *found.checks)
+    return Verification(
+        holds=all(check.verdict != "differs" for check in checks),
+        plan=str(plan) if isinstance(plan, Path) else written.model.model_path,
+        model=written.model.model_path,
+        analysed=name,
+        requires_confirmation=written.requires_confirmation,
+        checks=checks,
+        notes=found.notes,
+    )

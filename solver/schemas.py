@@ -31,6 +31,7 @@ from solver.intake.analysis import ModelAnalysis
 from solver.plan.document import Answer, ErrorAnswer, QuantPlan
 from solver.plan.explanation import Explanation
 from solver.plan.footprints import FootprintReport
+from solver.plan.verification import Verification
 
 TYPES: dict[str, Any] = {
     "model_analysis": ModelAnalysis,
@@ -38,6 +39,7 @@ TYPES: dict[str, Any] = {
     "answer": Answer | ErrorAnswer,
     "footprint": FootprintReport,
     "explanation": Explanation | ErrorAnswer,
+    "verification": Verification | ErrorAnswer,
     "profiles/algorithm": Algorithm,
     "profiles/backend": Backend,
     "profiles/checkpoint_names": CheckpointNames,
