@@ -1,5 +1,6 @@
 """The Python interface: analyse a model, ask for plans, confirm and verify one. Nothing here prints."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from solver.catalog import Catalog
@@ -26,6 +27,7 @@ from solver.plan.recheck import recheck
 from solver.plan.recheck_facts import analysis_check
 from solver.plan.request import PlanRequest
 from solver.plan.verification import Verification
+from solver.quark.ask import QuarkUse, ask_quark
 
 __all__ = [
     "Answer",
@@ -187,6 +189,10 @@ def solve(
     return plan(request, completed, completed.inventory, catalog, analysis_ref=ref, watch=watch)
 
 
+def _unheard(_: str) -> None:
+    """Take what is done next, where nobody listens."""
+
+
 def _planned_model(written: QuantPlan, catalog: Catalog) -> str:
     """Return the model that a plan is for, where it is at hand: what was asked for, else what was analysed then."""
     names = (str(written.request.get("model")), written.model.model_path)
@@ -202,6 +208,8 @@ def verify(
     revision: str | None = None,
     trust_remote_code: bool = False,
     cache: bool = True,
+    quark: QuarkUse = "auto",
+    tell: Callable[[str], None] = _unheard,
 ) -> Verification:
     """Return what of a plan holds: everything that it states is computed anew from its request, and compared.
 
@@ -211,11 +219,16 @@ def verify(
         A plan, or the file of one.
     model
         What to analyse instead of the model that the plan names.
+    quark
+        Whether the installed AMD Quark is asked too what it would do: `yes`, `no`, or `auto`, where it can be imported.
+    tell
+        Called with what is done next.
 
     Raises
     ------
     PlannerError
-        If the plan or the model cannot be read, or its request cannot be used any more.
+        If the plan or the model cannot be read, or its request cannot be used any more; MissingError too if Quark is
+        to be asked and cannot be imported.
 
     """
     catalog = catalog or Catalog()
@@ -223,16 +236,29 @@ def verify(
     document = plan_document(plan) if isinstance(plan, Path) else written.model_dump(mode="json")
     name = model or _planned_model(written, catalog)
     fetched = revision or (written.model.revision if model is None else None)
+    tell(f"analysing {name}")
     analysis = analyze(name, catalog=catalog, revision=fetched, trust_remote_code=trust_remote_code, cache=cache)
+    tell("computing the plan anew")
     found = recheck(written, complete_analysis(analysis, catalog), catalog)
     read = (analysis_check(analysis, catalog),) if is_analysis(Path(name)) else ()
-    checks = (schema_check(document), *read, *found.checks)
+    asked, version = ask_quark(
+        written,
+        found.chosen,
+        analysis.model.model_path,
+        catalog,
+        use=quark,
+        tell=tell,
+        revision=fetched,
+        trust_remote_code=trust_remote_code,
+    )
+    checks = (schema_check(document), *read, *found.checks, *asked)
     return Verification(
         holds=all(check.verdict != "differs" for check in checks),
         plan=str(plan) if isinstance(plan, Path) else written.model.model_path,
         model=written.model.model_path,
         analysed=name,
         requires_confirmation=written.requires_confirmation,
+        quark_version=version,
         checks=checks,
         notes=found.notes,
     )

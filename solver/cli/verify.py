@@ -1,5 +1,6 @@
 """`solve verify`: whether what a plan states is so."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,11 +9,23 @@ import typer
 from solver.cli.options import NoCacheOption, ProfilesOption, RevisionOption, TrustOption
 
 
+class Quark(StrEnum):
+    """Whether the installed AMD Quark is asked."""
+
+    auto = "auto"
+    yes = "yes"
+    no = "no"
+
+
 def verify(
     plan: Annotated[Path, typer.Argument(help="A quant_plan.json.")] = Path("quant_plan.json"),
     model: Annotated[
         str | None, typer.Option(help="Model to analyse, as for `solve`; by default the one that the plan names.")
     ] = None,
+    quark: Annotated[
+        Quark,
+        typer.Option(help="Ask the installed AMD Quark too what it would do to each layer; auto: if it is there."),
+    ] = Quark.auto,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")] = False,
     revision: RevisionOption = None,
     trust_remote_code: TrustOption = False,
@@ -30,7 +43,7 @@ def verify(
     def asked() -> dict[str, Any]:
         return {"plan": str(plan), "model": model}
 
-    with answering(asked, as_json=as_json), messages().status(f"verifying {plan}"):
+    with answering(asked, as_json=as_json), messages().status(f"verifying {plan}") as status:
         found = api.verify(
             plan,
             model=model,
@@ -38,6 +51,8 @@ def verify(
             revision=revision,
             trust_remote_code=trust_remote_code,
             cache=not no_cache,
+            quark=quark.value,
+            tell=status.update,
         )
     if as_json:
         typer.echo(to_json(found.model_dump(mode="json")), nl=False)

@@ -10,7 +10,7 @@ from solver.catalog.paths import SCHEMAS_DIR
 from tests.cli.conftest import MODEL, PLAN, Run, refused
 
 SCHEMA = json.loads((SCHEMAS_DIR / "verification.schema.json").read_text(encoding="utf-8"))
-ALONE = ("verify", PLAN)
+ALONE = ("verify", PLAN, "--quark", "no")
 
 
 @pytest.fixture
