@@ -28,9 +28,11 @@ from solver.plan.recheck_facts import analysis_check
 from solver.plan.request import PlanRequest
 from solver.plan.verification import Verification
 from solver.quark.ask import QuarkUse, ask_quark
+from solver.quark.doctor import Drift, examine
 
 __all__ = [
     "Answer",
+    "Drift",
     "Explanation",
     "FootprintReport",
     "ModelAnalysis",
@@ -41,6 +43,7 @@ __all__ = [
     "analyze",
     "choose",
     "confirm",
+    "doctor",
     "draft",
     "explain",
     "footprints",
@@ -262,3 +265,30 @@ def verify(
         checks=checks,
         notes=found.notes,
     )
+
+
+def doctor(
+    *,
+    catalog: Catalog | None = None,
+    quark: QuarkUse = "auto",
+    write: Path | None = None,
+    tell: Callable[[str], None] = _unheard,
+) -> Drift:
+    """Return what is installed and what it gives, what the profiles know, and how the installed Quark differs.
+
+    Parameters
+    ----------
+    quark
+        Whether the installed AMD Quark is compared: `yes`, `no`, or `auto`, where it can be imported.
+    write
+        A folder for profiles of what is new or otherwise in the installed Quark, laid out for `Catalog`.
+    tell
+        Called with what is done next.
+
+    Raises
+    ------
+    PlannerError
+        If Quark is to be compared and cannot be imported, or the profiles cannot be written.
+
+    """
+    return examine(catalog or Catalog(), use=quark, write=write, tell=tell)

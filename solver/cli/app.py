@@ -4,6 +4,7 @@ import typer
 
 from solver.cli.analyze import analyze
 from solver.cli.confirm import confirm
+from solver.cli.doctor import doctor
 from solver.cli.explain import explain
 from solver.cli.export import export
 from solver.cli.footprint import footprint
@@ -15,8 +16,8 @@ app = typer.Typer(
     name="solve",
     help="Plan how to quantize a language model with AMD Quark: which schemes fit a memory budget, and what they "
     "cost in quality. `solve MODEL --budget 12GB --hardware mi300x` plans; the commands below do the rest.",
-    epilog="Exit codes: 0 ok; 1 no answer, declined, or a plan that does not hold; 2 bad input; 3 limit reached "
-    "without a plan; 4 a needed file, tool or network is missing; 101 a bug.",
+    epilog="Exit codes: 0 ok; 1 no answer, declined, or what `verify` or `doctor` compare differs; 2 bad input; "
+    "3 limit reached without a plan; 4 a needed file, tool or network is missing; 101 a bug.",
     no_args_is_help=False,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -26,6 +27,7 @@ app = typer.Typer(
 app.callback(invoke_without_command=True)(solve)
 app.command()(analyze)
 app.command()(confirm)
+app.command()(doctor)
 app.command()(explain)
 app.command()(export)
 app.command()(footprint)

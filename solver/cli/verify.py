@@ -1,20 +1,11 @@
 """`solve verify`: whether what a plan states is so."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from solver.cli.options import NoCacheOption, ProfilesOption, RevisionOption, TrustOption
-
-
-class Quark(StrEnum):
-    """Whether the installed AMD Quark is asked."""
-
-    auto = "auto"
-    yes = "yes"
-    no = "no"
+from solver.cli.options import NoCacheOption, ProfilesOption, Quark, QuarkOption, RevisionOption, TrustOption
 
 
 def verify(
@@ -22,10 +13,7 @@ def verify(
     model: Annotated[
         str | None, typer.Option(help="Model to analyse, as for `solve`; by default the one that the plan names.")
     ] = None,
-    quark: Annotated[
-        Quark,
-        typer.Option(help="Ask the installed AMD Quark too what it would do to each layer; auto: if it is there."),
-    ] = Quark.auto,
+    quark: QuarkOption = Quark.auto,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")] = False,
     revision: RevisionOption = None,
     trust_remote_code: TrustOption = False,
