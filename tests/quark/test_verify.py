@@ -29,8 +29,8 @@ from tests.quark.tiny import TEMPLATED, TEXT, UNTEMPLATED
 pytestmark = pytest.mark.usefixtures("quark")
 
 Verify = Callable[[QuantPlan], dict[str, Check]]
-SOME = ("llama", "gemma3", "gpt_oss", "deepseek_v3")
-CACHED = ("phi3", "qwen3_moe", "smollm3")
+SOME = ("llama", "gemma3")
+CACHED = ("qwen3_moe",)
 
 
 def split(names: Sequence[str], fast: Sequence[str]) -> list[Any]:
@@ -63,7 +63,9 @@ class TestSoundPlans:
         all_hold(checks, len(linears(tiny(name).model)))
         assert checks["quark command"].verdict == "holds"
 
-    @pytest.mark.parametrize("name", split((*CACHED, "llama", "gemma3", "deepseek_v3", "lfm2", "llama4"), CACHED))
+    @pytest.mark.parametrize(
+        "name", split((*CACHED, "llama", "phi3", "gemma3", "deepseek_v3", "lfm2", "llama4", "smollm3"), CACHED)
+    )
     def test_with_an_fp8_cache_hold(self, name: str, tiny: Tiny, solve_tiny: SolveTiny, verify: Verify) -> None:
         plan = draft(solve_tiny(name, share=0.1, backend="none", kv_cache_scheme="fp8"))
         assert plan.kv_cache_scheme == "fp8"
@@ -227,7 +229,7 @@ SCHEMES = ("fp8", "int8", "mxfp4", "ptpc_fp8")
 class TestTheReadingOfPatterns:
     @pytest.mark.parametrize("name", ["qwen3", "qwen3_moe", "phi3", "deepseek_v3"])
     @given(data=st.data())
-    @settings(max_examples=25, deadline=None, derandomize=True)
+    @settings(max_examples=20, deadline=None, derandomize=True)
     def test_is_that_of_quark_whatever_they_are(
         self, name: str, data: st.DataObject, tiny: Tiny, solve_tiny: SolveTiny, catalog: Catalog
     ) -> None:
