@@ -31,6 +31,8 @@ from solver.intake.analysis import ModelAnalysis
 from solver.plan.document import Answer, ErrorAnswer, QuantPlan
 from solver.plan.explanation import Explanation
 from solver.plan.footprints import FootprintReport
+from solver.plan.verification import Verification
+from solver.quark.doctor import Drift
 
 TYPES: dict[str, Any] = {
     "model_analysis": ModelAnalysis,
@@ -38,6 +40,8 @@ TYPES: dict[str, Any] = {
     "answer": Answer | ErrorAnswer,
     "footprint": FootprintReport,
     "explanation": Explanation | ErrorAnswer,
+    "drift": Drift | ErrorAnswer,
+    "verification": Verification | ErrorAnswer,
     "profiles/algorithm": Algorithm,
     "profiles/backend": Backend,
     "profiles/checkpoint_names": CheckpointNames,

@@ -69,6 +69,18 @@ def test_the_bill_that_is_shown_is_that_of_the_command(tmp_path: Path) -> None:
     assert set(lines) <= printed
 
 
+def test_what_is_verified_is_what_the_command_prints(tmp_path: Path) -> None:
+    (shown,) = re.findall(r"```text\n(patterns .*?)```", README, flags=re.DOTALL)
+    program = Path(sys.executable).with_name("solve")
+    made = next(command for command in SOLVE if "--choose 2" in command)
+    for command in (made, next(command for command in SOLVE if command.startswith("solve verify"))):
+        done = subprocess.run(
+            [program, *shlex.split(command)[1:]], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+    printed = {" ".join(line.split()) for line in done.stdout.splitlines()}
+    assert {" ".join(line.split()) for line in shown.splitlines()} <= printed
+
+
 def test_python_runs_as_written(capsys: pytest.CaptureFixture[str]) -> None:
     (block,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     exec(compile(block, "README.md", "exec"), {})

@@ -133,12 +133,22 @@ class Scheme(Profile):
     storage_source: str | None = None
     not_exportable: str | None = Field(default=None, description="why Quark cannot write it, if it cannot")
     unfit: str | None = Field(default=None, description="why no plan should choose it, if none should")
+    unmeasured: str | None = Field(
+        default=None,
+        description="why its bytes or its noise are not known, if they are not: nothing can be planned with it",
+    )
     in_features_multiple: int = Field(default=1, description="what in_features must be divisible by")
     elements_multiple: int = Field(default=1, description="what in_features * out_features must be divisible by")
     spoils_as_global: tuple[str, ...] = Field(
         default=(), description="scheme families that lose their weights beside this one as global scheme"
     )
     noise: Noise
+
+    @model_validator(mode="after")
+    def _measured_or_said(self) -> "Scheme":
+        if self.unmeasured is None and not self.noise.weight:
+            raise ValueError("noise.weight is empty, and `unmeasured` does not say why")
+        return self
 
     @property
     def weight_only(self) -> bool:
@@ -148,7 +158,7 @@ class Scheme(Profile):
     @property
     def usable(self) -> bool:
         """Whether a plan may choose this scheme at all."""
-        return self.not_exportable is None and self.unfit is None
+        return self.not_exportable is None and self.unfit is None and self.unmeasured is None
 
     def packs(self, in_features: int, out_features: int) -> bool:
         """Return whether Quark can pack a layer of this shape; else it stops at the whole model."""

@@ -4,18 +4,20 @@ import typer
 
 from solver.cli.analyze import analyze
 from solver.cli.confirm import confirm
+from solver.cli.doctor import doctor
 from solver.cli.explain import explain
 from solver.cli.export import export
 from solver.cli.footprint import footprint
 from solver.cli.profiles import profiles
 from solver.cli.solve import solve
+from solver.cli.verify import verify
 
 app = typer.Typer(
     name="solve",
     help="Plan how to quantize a language model with AMD Quark: which schemes fit a memory budget, and what they "
     "cost in quality. `solve MODEL --budget 12GB --hardware mi300x` plans; the commands below do the rest.",
-    epilog="Exit codes: 0 ok; 1 no answer, or declined; 2 bad input; 3 limit reached without a plan; "
-    "4 a needed file, tool or network is missing; 101 a bug.",
+    epilog="Exit codes: 0 ok; 1 no answer, declined, or what `verify` or `doctor` compare differs; 2 bad input; "
+    "3 limit reached without a plan; 4 a needed file, tool or network is missing; 101 a bug.",
     no_args_is_help=False,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -25,7 +27,9 @@ app = typer.Typer(
 app.callback(invoke_without_command=True)(solve)
 app.command()(analyze)
 app.command()(confirm)
+app.command()(doctor)
 app.command()(explain)
 app.command()(export)
 app.command()(footprint)
+app.command()(verify)
 app.add_typer(profiles, name="profiles")

@@ -9,9 +9,9 @@ import typer
 
 from solver import api
 from solver.catalog import Catalog
+from solver.cli.answering import answering
 from solver.cli.machine import settle_hardware, tell
-from solver.errors import PlannerError
-from solver.plan.document import ErrorAnswer, QuantPlan
+from solver.plan.document import QuantPlan
 from solver.plan.explain import Question
 from solver.plan.explain_settings import SettingsQuestion
 from solver.plan.explanation import Explanation
@@ -92,14 +92,8 @@ def run(asking: Asking) -> None:
     PlannerError
         If there is no answer, and no JSON was asked for.
     """
-    try:
+    with answering(asking.document, as_json=asking.as_json):
         answer = _explanation(asking)
-    except PlannerError as error:
-        if not asking.as_json:
-            raise
-        document = ErrorAnswer(request=asking.document(), error=error.document())
-        typer.echo(to_json(document.model_dump(mode="json")), nl=False)
-        raise typer.Exit(error.exit_code) from error
     if asking.as_json:
         typer.echo(to_json(answer.model_dump(mode="json")), nl=False)
     else:

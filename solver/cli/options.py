@@ -1,5 +1,6 @@
 """Flags that several subcommands share, and how their texts are read."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +8,19 @@ import typer
 
 from solver.errors import BadInputError
 
+
+class Quark(StrEnum):
+    """Whether the installed AMD Quark is asked."""
+
+    auto = "auto"
+    yes = "yes"
+    no = "no"
+
+
+QuarkOption = Annotated[
+    Quark,
+    typer.Option("--quark", help="Ask the installed AMD Quark, which takes some 20 s to import; auto: if it is there."),
+]
 ProfilesOption = Annotated[
     Path | None,
     typer.Option("--profiles", help="Folder laid out like profiles/ that adds or overrides entries."),

@@ -7,16 +7,17 @@ import typer
 
 from solver import api
 from solver.catalog import Catalog
+from solver.cli.answering import answering
 from solver.cli.dialog import ask_for_hardware, ask_for_the_rest, converse
 from solver.cli.machine import Settled, settle_hardware, tell
 from solver.cli.question import Question, to_request
-from solver.errors import BadInputError, MissingError, PlannerError
+from solver.errors import BadInputError, MissingError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.environment import ENVIRONMENT_NAME
 from solver.intake.read import ANALYSIS_NAME, is_analysis
 from solver.plan.confirm import confirm, draft
 from solver.plan.decisions import decision_table
-from solver.plan.document import Answer, ErrorAnswer, QuantPlan
+from solver.plan.document import Answer, QuantPlan
 from solver.plan.files import PLAN_NAME, read_plan, to_json, write_plan
 from solver.report.alternatives import print_answer
 from solver.report.console import answers, messages, on_terminal
@@ -44,14 +45,8 @@ class Session:
         PlannerError
             If there is no answer, and no JSON was asked for.
         """
-        try:
+        with answering(self.question.document, as_json=self.as_json):
             self._run()
-        except PlannerError as error:
-            if not self.as_json:
-                raise
-            document = ErrorAnswer(request=self.question.document(), error=error.document())
-            typer.echo(to_json(document.model_dump(mode="json")), nl=False)
-            raise typer.Exit(error.exit_code) from error
 
     @property
     def _interactive(self) -> bool:

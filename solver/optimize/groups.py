@@ -7,6 +7,7 @@ from typing import Literal
 
 from solver.catalog import NATIVE
 from solver.optimize.problem import Problem, UnitClass
+from solver.rules.units import Unit
 
 Granularity = Literal["uniform", "role", "block", "unit"]
 """What is decided as one: the whole model, all layers of a role, all layers of a block, or each unit for itself."""
@@ -23,8 +24,8 @@ class Group:
     choices: tuple[tuple[str, tuple[int, ...]], ...]
 
 
-def _key(part: UnitClass, granularity: Granularity) -> str:
-    unit = part.units[0]
+def group_of(unit: Unit, granularity: Granularity) -> str:
+    """Return the name of what a unit is decided with; meant for other granularities than `unit`."""
     blocks = {member.block for member in unit.members}
     if granularity == "uniform":
         return "the model"
@@ -78,7 +79,7 @@ def groups_of(problem: Problem, granularity: Granularity) -> tuple[Group, ...]:
     keys: dict[str, list[int]] = defaultdict(list)
     for index, part in enumerate(problem.classes):
         if len(part.options) > 1:
-            keys[_key(part, granularity)].append(index)
+            keys[group_of(part.units[0], granularity)].append(index)
     return tuple(Group(name, tuple(classes), tuple(_choices(problem, classes))) for name, classes in keys.items())
 
 

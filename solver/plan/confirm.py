@@ -5,6 +5,22 @@ from solver.plan.document import Alternative, Answer, QuantPlan
 from solver.plan.request import PlanRequest
 from solver.plan.serving import next_steps
 
+CHOSEN_FIELDS = (
+    "global_scheme",
+    "kv_cache_scheme",
+    "exclude_layers",
+    "layer_quant_config",
+    "algorithm",
+    "footprint",
+    "risk",
+    "decode_seconds_per_token",
+    "prefill_seconds",
+    "proof",
+    "environment",
+    "risks",
+)
+"""What a plan has from the alternative that was chosen."""
+
 
 def _alternative(alternatives: tuple[Alternative, ...], number: int) -> Alternative:
     for alternative in alternatives:
@@ -63,23 +79,7 @@ def choose(plan: QuantPlan, number: int) -> QuantPlan:
 
     """
     chosen = _alternative(plan.alternatives, number)
-    update = {
-        name: getattr(chosen, name)
-        for name in (
-            "global_scheme",
-            "kv_cache_scheme",
-            "exclude_layers",
-            "layer_quant_config",
-            "algorithm",
-            "footprint",
-            "risk",
-            "decode_seconds_per_token",
-            "prefill_seconds",
-            "proof",
-            "environment",
-            "risks",
-        )
-    }
+    update = {name: getattr(chosen, name) for name in CHOSEN_FIELDS}
     return plan.model_copy(update=update | {"chosen": number, "requires_confirmation": True, "rejected": False})
 
 

@@ -16,7 +16,7 @@ from solver.plan.choices import Choices
 from solver.plan.context import Context
 from solver.plan.document import Alternative, FootprintPart, ProofPart, RiskPart
 from solver.plan.names import BALANCED, BETWEEN, DIFFERENT, FASTEST, LOWEST_RISK, SIMPLEST, SMALLEST
-from solver.plan.patterns import to_patterns
+from solver.plan.patterns import QuarkPatterns, to_patterns
 from solver.plan.requantize import requantizing_notes, unkept_notes
 from solver.plan.serving import environment, serving_notes
 from solver.plan.settings import settings_risks
@@ -36,7 +36,7 @@ _HIGH_LOSS = 0.10
 _SIGNIFICANT_DIGITS = 6
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
     """Return a float with the digits that an estimate can carry."""
     return float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
 
@@ -75,17 +75,24 @@ def _times(assignment: Assignment, context: Context, *, kv_fp8: bool) -> Times:
 
 def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alternative:
     """Return the alternative that a picked point makes."""
-    point = pick.point
-    assignment = assign(point, choices.partition)
-    kv_fp8 = point.problem.settings.kv_cache_scheme is not None
+    assignment = assign(pick.point, choices.partition)
     patterns = to_patterns(
         assignment,
         context.template,
         context.catalog,
         choices.excludes,
-        kv_fp8=kv_fp8,
+        kv_fp8=pick.point.problem.settings.kv_cache_scheme is not None,
         convolutions=context.inventory.convolutions,
     )
+    return as_written(number, pick, assignment, patterns, choices, context)
+
+
+def as_written(
+    number: int, pick: Pick, assignment: Assignment, patterns: QuarkPatterns, choices: Choices, context: Context
+) -> Alternative:
+    """Return the alternative of a point whose patterns are written already, with all of its numbers and notes."""
+    point = pick.point
+    kv_fp8 = point.problem.settings.kv_cache_scheme is not None
     algorithms = effective_algorithms(point, assignment, context)
     bill = footprint(
         point.weights_bytes,
@@ -97,9 +104,9 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
     )
     predicted = context.risk.banded(point.risk / RISK_STEPS_PER_NAT)
     risk = RiskPart(
-        delta_nll=_rounded(predicted.delta_nll),
-        low=_rounded(predicted.low),
-        high=_rounded(predicted.high),
+        delta_nll=rounded(predicted.delta_nll),
+        low=rounded(predicted.low),
+        high=rounded(predicted.high),
         source=predicted.source,
     )
     times = _times(assignment, context, kv_fp8=kv_fp8)
@@ -128,11 +135,11 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         layer_quant_config=patterns.layer_quant_config,
         overrides=count_written(patterns, choices),
         algorithm=",".join(algorithm.name for algorithm in algorithms) or None,
-        scheme_shares={name: _rounded(count / total) for name, count in ({**schemes, NATIVE: native}).items() if count},
+        scheme_shares={name: rounded(count / total) for name, count in ({**schemes, NATIVE: native}).items() if count},
         footprint=FootprintPart.of(bill),
         risk=risk,
-        decode_seconds_per_token=None if times.decode_seconds is None else _rounded(times.decode_seconds),
-        prefill_seconds=None if times.prefill_seconds is None else _rounded(times.prefill_seconds),
+        decode_seconds_per_token=None if times.decode_seconds is None else rounded(times.decode_seconds),
+        prefill_seconds=None if times.prefill_seconds is None else rounded(times.prefill_seconds),
         proof=_proof(point),
         environment=environment(context, used),
         risks=tuple(dict.fromkeys(notes)),
@@ -147,6 +154,6 @@ def _proof(point: Point) -> ProofPart:
             "status": proof.status,
             "objective": proof.objective,
             "bound": proof.bound / scale,
-            "gap": _rounded(proof.gap),
+            "gap": rounded(proof.gap),
         }
     )

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from solver.errors import BadInputError, MissingError
 from solver.files import write_atomic
-from solver.intake.json_file import small_object
+from solver.intake.json_file import read_json, small_object
 from solver.plan.document import QuantPlan
 
 PLAN_NAME = "quant_plan.json"
@@ -48,6 +48,21 @@ def read_plan(path: Path) -> QuantPlan:
             where=str(path),
             mend="Plan again, or mend the fields named.",
         ) from error
+
+
+def plan_document(path: Path) -> Any:
+    """Return a plan as it lies on disk.
+
+    Raises
+    ------
+    BadInputError
+        If it gives one key two values, of which readers keep one silently.
+
+    """
+    try:
+        return read_json(path)
+    except ValueError as error:
+        raise BadInputError(f"is no plan of this tool: {error}.", where=str(path)) from error
 
 
 def write_plan(path: Path, plan: QuantPlan) -> None:

@@ -37,7 +37,12 @@ def freed(request: PlanRequest, alternatives: tuple[Alternative, ...]) -> PlanRe
     kept = any(
         note.severity == "high" and is_kept(note) for item in alternatives if item.name != GUIDE for note in item.risks
     )
-    return request.model_copy(update=_FREE) if kept and insistences(request) else None
+    return free_request(request) if kept and insistences(request) else None
+
+
+def free_request(request: PlanRequest) -> PlanRequest:
+    """Return a request without its insistence."""
+    return request.model_copy(update=_FREE)
 
 
 def better(offered: Alternative, alternatives: tuple[Alternative, ...], request: PlanRequest) -> Alternative | None:

@@ -99,7 +99,8 @@ def _check_overrides(alternatives: Sequence[Alternative], request: PlanRequest) 
             raise VerificationError(f"plan {item.id} has {item.overrides} overrides, more than {request.max_overrides}")
 
 
-def _model_part(context: Context, native: Problem, ref: str) -> ModelPart:
+def model_part(context: Context, native: Problem, ref: str) -> ModelPart:
+    """Return which model a plan is for, `native` being its problem without a choice."""
     model = context.analysis.model
     return ModelPart(
         model_type=model.model_type,
@@ -210,7 +211,7 @@ def _answer(context: Context, analysis_ref: str) -> Answer:
     _check_overrides(alternatives[: len(picks)], request)
     alternatives += _unbound(request, alternatives, analysis, inventory, catalog)
     native = unquantized(context, choices)
-    model = _model_part(context, native, analysis_ref)
+    model = model_part(context, native, analysis_ref)
     assumptions = (*context.assumptions, *said)
     if fits_unquantized(context, native):
         size = format_size(native.fixed[0] + native.service_bytes)

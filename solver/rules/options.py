@@ -58,6 +58,11 @@ def _fit(case: Case) -> str | None:
     return f"{case.scheme.name} is not offered: {reason}" if reason else None
 
 
+def _measured(case: Case) -> str | None:
+    reason = case.scheme.unmeasured
+    return f"what {case.scheme.name} takes and costs is not known: {reason}" if reason else None
+
+
 def _linear_for_quark(case: Case) -> str | None:
     if case.family.quantizable:
         return None
@@ -120,6 +125,7 @@ def _shard_divides(case: Case) -> str | None:
 
 LAYER_RULES: dict[str, Callable[[Case], str | None]] = {
     "scheme-exportable": _exportable,
+    "scheme-is-measured": _measured,
     "layer-is-linear": _linear_for_quark,
     "group-divides-in-features": _group_divides,
     "scheme-is-fit": _fit,

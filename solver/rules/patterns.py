@@ -22,7 +22,7 @@ def matches_path(pattern: str, path: str) -> bool:
 
 
 @lru_cache(maxsize=2**16)
-def _tells_experts_apart(pattern: str) -> bool:
+def tells_experts_apart(pattern: str) -> bool:
     """Return whether a pattern may match some experts of a block and not others.
 
     What stands before `experts` in a pattern can only match what stands before it in a path, and the expert's index
@@ -34,7 +34,7 @@ def _tells_experts_apart(pattern: str) -> bool:
 @lru_cache(maxsize=2**18)
 def _matches_any_expert(pattern: str, path: str, experts: int) -> bool:
     """Return whether a pattern matches a path for any of its experts."""
-    indices = range(experts) if _tells_experts_apart(pattern) else (0,)
+    indices = range(experts) if tells_experts_apart(pattern) else (0,)
     return any(matches_path(pattern, path.replace("{expert}", str(index))) for index in indices)
 
 

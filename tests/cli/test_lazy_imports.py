@@ -62,6 +62,16 @@ def test_handing_a_plan_over_loads_no_solver_and_no_framework(command: str, conf
     assert modules & HEAVY == set()
 
 
+def test_verifying_a_plan_loads_no_framework_and_no_quark(confirmed_file: Path) -> None:
+    modules = loaded(confirmed_file.parent, "verify", PLAN, "--quark", "no")
+    assert "solver.plan.recheck" in modules
+    assert modules & {"torch", "transformers", "quark", "gguf"} == set()
+
+
+def test_looking_around_loads_no_framework_and_no_quark(folder: Path) -> None:
+    assert loaded(folder, "doctor", "--quark", "no") & {"torch", "transformers", "quark", "gguf"} == set()
+
+
 def test_help_loads_nothing_of_the_planner(folder: Path) -> None:
     assert not {name for name in loaded(folder, "--help") if name.startswith(("solver.catalog", "solver.plan"))}
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from solver.catalog import Catalog
+from solver.catalog.scheme import Scheme
 from solver.intake.cache_group import CacheGroup
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.intake.record import BlockRange
@@ -97,6 +98,30 @@ class TestSchemeIsFit:
 
     def test_allows_the_newer_name(self, case: MakeCase) -> None:
         assert broken(case("nvfp4", backend="none")) == set()
+
+
+class TestSchemeIsMeasured:
+    @pytest.fixture
+    def unmeasured(self, case: MakeCase) -> Case:
+        plain = case("fp8", backend="none")
+        noise = plain.scheme.noise.model_copy(update={"weight": {}, "activation": None})
+        return replace(plain, scheme=plain.scheme.model_copy(update={"unmeasured": "only declared", "noise": noise}))
+
+    def test_forbids_what_is_only_declared_whatever_is_asked_for(self, unmeasured: Case, catalog: Catalog) -> None:
+        assert broken(unmeasured) == {"scheme-is-measured"}
+        assert stands(unmeasured, catalog, forced=True) == {"scheme-is-measured"}
+        assert "only declared" in refusals(unmeasured)[0].sentence
+
+    def test_allows_every_bundled_scheme(self, catalog: Catalog) -> None:
+        assert [scheme.name for scheme in catalog.schemes if scheme.unmeasured] == []
+
+    def test_is_where_the_catalogue_lets_noise_be_left_out(self, catalog: Catalog) -> None:
+        written = catalog.schemes.get("fp8").model_dump(mode="json") | {
+            "noise": {"weight": {}, "unit": "1", "source": "-"}
+        }
+        with pytest.raises(ValueError, match="does not say why"):
+            Scheme.model_validate(written)
+        assert not Scheme.model_validate(written | {"unmeasured": "only declared"}).usable
 
 
 class TestLayerIsLinear:
