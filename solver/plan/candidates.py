@@ -43,7 +43,11 @@ def _read_alike(glob: str, family: LayerFamily, readers: Sequence[StackReader]) 
     block = (family.block_indices or (None,))[0]
     pattern = glob if block is None else glob.replace(BLOCK, str(block))
     found = matches(pattern, family, block)
-    return found if all(reader.matches(pattern, family, block) == found for reader in readers) else None
+    return (
+        found
+        if all(reader.only_global(family) or reader.matches(pattern, family, block) == found for reader in readers)
+        else None
+    )
 
 
 def _row_sets(rows: Rows, readers: Sequence[StackReader], families: frozenset[LayerFamily]) -> dict[str, _RowSet]:

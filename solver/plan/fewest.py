@@ -17,7 +17,7 @@ from solver.plan.rows import Rows
 from solver.rules.kv_entries import names_attention, names_pattern
 
 LEVELS = 3
-DETERMINISTIC_SECONDS = 0.2
+DETERMINISTIC_SECONDS = 0.3
 MOST_WORK = 30_000
 """Candidates times layers that differ to them: beyond, a search would take longer than the plan itself."""
 _PATTERN = 10**9

@@ -6,7 +6,7 @@ whose name it contains.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from solver.catalog import NATIVE, Catalog
 from solver.catalog.template import Template
@@ -23,10 +23,11 @@ MOST_PLAIN = 24
 """Plain patterns of which fewer are looked for: more of them take longer than a plan may."""
 
 
-def _global_candidates(assignment: Assignment, catalog: Catalog) -> list[str]:
+def _global_candidates(assignment: Assignment, catalog: Catalog, readers: Sequence[StackReader]) -> list[str]:
     """Return the schemes that may be global, most weights first.
 
-    Some schemes as global ones spoil the weights of others (nvfp4 shares scales within q/k/v and gate/up).
+    Some schemes as global ones spoil the weights of others (nvfp4 shares scales within q/k/v and gate/up). A stack that
+    reads the global scheme alone for some layers leaves no other, where they have one.
 
     Raises
     ------
@@ -41,7 +42,12 @@ def _global_candidates(assignment: Assignment, catalog: Catalog) -> list[str]:
         raise VerificationError(
             "every scheme of the plan would spoil another as global one (rule global-scheme-spoils-none)"
         )
-    return found
+    read = {
+        scheme
+        for member, scheme in assignment.schemes.items()
+        if scheme != NATIVE and any(reader.only_global(member.family) for reader in readers)
+    }
+    return list(read) if len(read) == 1 and read <= set(found) else found
 
 
 def _kv_excludes(assignment: Assignment, template: Template, given: Sequence[str]) -> list[str]:
@@ -72,29 +78,65 @@ def _kv_schemes(assignment: Assignment, template: Template) -> dict[str, str]:
     return found
 
 
-def _fewest(
-    plain: QuarkPatterns,
-    assignment: Assignment,
-    globals_: Sequence[str],
-    given: Sequence[str],
-    kv: dict[str, str],
-    convolutions: Sequence[str],
-    readers: Sequence[StackReader],
-    *,
-    at_most: int | None,
-) -> QuarkPatterns | None:
-    """Return fewer patterns than the plain ones, or these if it is proven that there are none; None if not."""
-    from solver.plan.candidates import candidates_of, find_candidates
-    from solver.plan.fewest import Task, choose
-    from solver.plan.rows import rows_of
+@dataclass(frozen=True)
+class _Job:
+    """An assignment to write, with the excludes that are written in any case; `kv_layers` are empty without a cache."""
 
-    rows = rows_of(assignment, given, convolutions)
-    more = candidates_of(rows, readers, {**plain.layer_quant_config, **kv}, plain.exclude_layers)
-    chosen = choose(Task(rows, find_candidates(rows, readers, more), globals_, kv), at_most=at_most)
-    if chosen.selection is None:
-        return replace(plain, fewest=True) if chosen.proven and at_most is not None else None
-    selection = chosen.selection
-    return QuarkPatterns(selection.global_scheme, (*given, *selection.excludes), selection.entries, chosen.proven)
+    assignment: Assignment
+    template: Template
+    given: tuple[str, ...]
+    kv_layers: tuple[str, ...]
+    convolutions: Sequence[str]
+
+    def write(self, globals_: Sequence[str], readers: Sequence[StackReader]) -> QuarkPatterns | None:
+        """Return the fewest patterns that are found and that all readers take for the assignment, if there are any."""
+        plain = plain_patterns(
+            self.assignment,
+            self.template,
+            globals_,
+            self.given,
+            kv_fp8=bool(self.kv_layers),
+            convolutions=self.convolutions,
+        )
+        exact = self.is_exact(plain, readers)
+        count = plain.beside(self.given)
+        if exact and count <= self._least(plain):
+            return replace(plain, fewest=True)
+        found = self._fewer(plain, globals_, readers, count - 1 if exact else None) if count <= MOST_PLAIN else None
+        if found is not None and self.is_exact(found, readers):
+            return found
+        return plain if exact else None
+
+    def is_exact(self, patterns: QuarkPatterns, readers: Sequence[StackReader]) -> bool:
+        """Return whether Quark and all readers take patterns for the assignment."""
+        try:
+            verify_patterns(patterns, self.assignment, self.kv_layers, readers)
+        except VerificationError:
+            return False
+        return True
+
+    def _least(self, plain: QuarkPatterns) -> int:
+        """Return how many patterns it takes in any case: one a further scheme, and one if more is to be excluded."""
+        further = len(self.assignment.quantized_elements_by_scheme) - 1
+        return further + (len(plain.exclude_layers) > len(self.given))
+
+    def _fewer(
+        self, plain: QuarkPatterns, globals_: Sequence[str], readers: Sequence[StackReader], at_most: int | None
+    ) -> QuarkPatterns | None:
+        """Return fewer patterns than the plain ones, or these if it is proven that there are none; None if not."""
+        from solver.plan.candidates import candidates_of, find_candidates
+        from solver.plan.fewest import Task, choose
+        from solver.plan.rows import rows_of
+
+        kv = _kv_schemes(self.assignment, self.template) if self.kv_layers else {}
+        rows = rows_of(self.assignment, self.given, self.convolutions)
+        more = candidates_of(rows, readers, {**plain.layer_quant_config, **kv}, plain.exclude_layers)
+        chosen = choose(Task(rows, find_candidates(rows, readers, more), globals_, kv), at_most=at_most)
+        if chosen.selection is None:
+            return replace(plain, fewest=True) if chosen.proven and at_most is not None else None
+        selection = chosen.selection
+        excludes = (*self.given, *selection.excludes)
+        return QuarkPatterns(selection.global_scheme, excludes, selection.entries, chosen.proven)
 
 
 def to_patterns(
@@ -105,11 +147,12 @@ def to_patterns(
     *,
     kv_fp8: bool,
     convolutions: Sequence[str] = (),
+    at_most: int | None = None,
 ) -> QuarkPatterns:
     """Return the fewest patterns that select an assignment, as Quark and the serving stacks read them.
 
-    What is written target by target stays if no fewer patterns do; where a stack would read that otherwise, others are
-    looked for, and if there are none it is Quark's reading that holds.
+    What is written target by target stays if no fewer patterns do. Where no patterns mean the same to every stack, it
+    is Quark's reading that holds.
 
     Parameters
     ----------
@@ -120,6 +163,8 @@ def to_patterns(
         Paths of modules that Quark would give the global scheme too, and that stay native.
     kv_fp8
         Whether the KV cache is quantized, which ties layers and needs entries of its own.
+    at_most
+        Patterns beside the excludes that the user takes; more than that are not written for a stack's sake.
 
     Raises
     ------
@@ -131,39 +176,13 @@ def to_patterns(
     """
     if not assignment.quantized_elements_by_scheme:
         raise BadInputError("no layer is quantized, and so there is nothing for Quark to do.")
-    globals_ = _global_candidates(assignment, catalog)
-    given = (*excludes, *(_kv_excludes(assignment, template, excludes) if kv_fp8 else ()))
+    kv_excludes = _kv_excludes(assignment, template, excludes) if kv_fp8 else []
     kv_layers = template.kv_layers if kv_fp8 else ()
+    job = _Job(assignment, template, (*excludes, *kv_excludes), kv_layers, convolutions)
     readers = readers_of(catalog, template.model_type)
-    plain = plain_patterns(assignment, template, globals_, given, kv_fp8=kv_fp8, convolutions=convolutions)
-    read_alike = _is_exact(plain, assignment, kv_layers, readers)
-    count = len(plain.layer_quant_config) + len(plain.exclude_layers) - len(given)
-    if read_alike and count <= _least(assignment, given, plain):
-        return replace(plain, fewest=True)
-    kv = _kv_schemes(assignment, template) if kv_fp8 else {}
-    at_most = count - 1 if read_alike else None
-    found = (
-        _fewest(plain, assignment, globals_, given, kv, convolutions, readers, at_most=at_most)
-        if count <= MOST_PLAIN
-        else None
-    )
-    if found is not None and _is_exact(found, assignment, kv_layers, readers):
-        return found
-    verify_patterns(plain, assignment, kv_layers)
-    return plain
-
-
-def _is_exact(
-    patterns: QuarkPatterns, assignment: Assignment, kv_layers: Sequence[str], readers: Sequence[StackReader]
-) -> bool:
-    try:
-        verify_patterns(patterns, assignment, kv_layers, readers)
-    except VerificationError:
-        return False
-    return True
-
-
-def _least(assignment: Assignment, given: Sequence[str], plain: QuarkPatterns) -> int:
-    """Return how many patterns it takes in any case: one for each further scheme, and one if more is to be excluded."""
-    further = len(assignment.quantized_elements_by_scheme) - 1
-    return further + (len(plain.exclude_layers) > len(given))
+    found = job.write(_global_candidates(assignment, catalog, readers), readers)
+    if found is None or (at_most is not None and found.beside(excludes) > at_most):
+        found = job.write(_global_candidates(assignment, catalog, ()), ())
+    if found is None:
+        raise VerificationError("no patterns of this planner's select what is planned")
+    return found

@@ -72,8 +72,13 @@ class Rows:
 
     def read(self, reader: StackReader, pattern: str) -> int:
         """Return the bits of the layers that a stack takes a pattern to match."""
-        found = [reader.matches(pattern, member.family, member.block) for member in self.members]
-        return sum(1 << number for number, match in enumerate(found) if match)
+        found = 0
+        for number, member in enumerate(self.members):
+            if reader.only_global(member.family):
+                found |= self.bits[member.family][member.block] & self.matched(pattern)
+            elif reader.matches(pattern, member.family, member.block):
+                found |= 1 << number
+        return found
 
 
 def rows_of(assignment: Assignment, excludes: Sequence[str], convolutions: Sequence[str]) -> Rows:

@@ -32,6 +32,10 @@ class QuarkPatterns:
         """Return whether Quark leaves these layers native."""
         return first_match(self.exclude_layers, member.family, member.block) is not None
 
+    def beside(self, given: Sequence[str]) -> int:
+        """Return the number of patterns beside given excludes."""
+        return len(self.layer_quant_config) + len(set(self.exclude_layers) - set(given))
+
     def scheme_of(self, member: Member) -> str:
         """Return the scheme that Quark will give these layers, an fp8 KV cache aside."""
         if self.excludes(member):
