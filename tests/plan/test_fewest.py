@@ -82,7 +82,7 @@ def writes(plan: tuple[tuple[str, str], ...], schemes: dict[str, str]) -> bool:
 
 class TestAgainstEnumeration:
     @given(st.lists(st.sampled_from(SCHEMES), min_size=9, max_size=9))
-    @settings(max_examples=40, deadline=None, derandomize=True)
+    @settings(max_examples=80, deadline=None, derandomize=True)
     def test_no_smaller_set_of_candidates_in_any_order_writes_a_tiny_plan(self, drawn: list[str]) -> None:
         assignment = Assignment(dict(zip(tiny_layers(), drawn, strict=True)))
         if not assignment.quantized_elements_by_scheme:

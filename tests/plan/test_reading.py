@@ -64,7 +64,7 @@ class TestNotLoaded:
 
 
 class TestLimit:
-    @pytest.mark.parametrize("limit", [1, 3])
+    @pytest.mark.parametrize("limit", [pytest.param(1, marks=pytest.mark.slow), 3])
     def test_on_overrides_holds_where_a_stack_wants_one_global_scheme(
         self, limit: int, analyse: Analyse, catalog: Catalog
     ) -> None:
