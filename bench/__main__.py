@@ -8,6 +8,7 @@ from rich.table import Table
 
 import bench.cold_start
 import bench.kv_allocator
+import bench.loaders.vllm
 import bench.optimizer
 import bench.quark_exports
 import bench.zoo  # noqa: F401  all register themselves

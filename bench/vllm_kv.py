@@ -203,14 +203,14 @@ def join_groups(tensor_parallel):
 
 
 def build(config):
-    """Build the model, so that its layers register themselves in the configuration."""
+    """Build the model, so that its layers register themselves in the configuration, and return it."""
     torch_ops._OpNamespace.__getattr__ = _any_operator
     before, RocmPlatform.device_type = torch.get_default_dtype(), "meta"
     torch.set_default_dtype(config.model_config.dtype)
     config.device_config.device = torch.device("meta")
     try:
         with torch.device("meta"):
-            initialize_model(vllm_config=config)
+            return initialize_model(vllm_config=config)
     finally:
         torch.set_default_dtype(before)
         RocmPlatform.device_type = "cuda"
@@ -262,7 +262,7 @@ def answer(request, folder):
     }
 
 
-def main():
+def answer_all(answer):
     """Answer all requests; one that vLLM refuses is answered by its error."""
     answers = []
     for request in json.load(sys.stdin):
@@ -278,4 +278,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    answer_all(answer)

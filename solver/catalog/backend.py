@@ -6,6 +6,7 @@ from pydantic import Field, PositiveInt, field_validator
 
 from solver.catalog.base import Band, Profile, Quantity
 from solver.catalog.caches import Recurrence
+from solver.catalog.reader import Reader
 from solver.catalog.serving import Reserve, Serve
 
 Support = Literal["native", "emulated", "unsupported", "unknown"]
@@ -112,6 +113,7 @@ class Backend(Profile):
     attention_fp8: tuple[str, ...] = Field(description="classes of hardware where it loads Quark's fp8 attention")
     support: tuple[SupportRow, ...]
     support_source: str
+    reader: Reader | None = Field(default=None, description="how it reads the patterns of Quark's exports")
     serve: Serve | None = Field(default=None, description="its serving command, where it has one")
 
     @property

@@ -128,8 +128,6 @@ def new_solver(settings: SolverSettings) -> cp_model.CpSolver:
     solver.parameters.catch_sigint_signal = False
     # Avoids a presolve that overflows on rows like ours (google/or-tools issue 5293), and is faster on them.
     solver.parameters.presolve_inclusion_work_limit = 0
-    # Sums over all options teach it nothing about one of them: probing costs more than the rest of a small solve.
-    solver.parameters.cp_model_probing_level = 0
     return solver
 
 
@@ -177,9 +175,11 @@ def search(
         shape(model)
     expression, base, divisor = model.row(objective)
     model.model.minimize(expression)
+    solver = new_solver(settings)
     if known is not None:
         model.imply(known, objective, limits)
-    solver = new_solver(settings)
+        # Sums over all options teach probing nothing about one of them, and it takes longer than all the rest.
+        solver.parameters.cp_model_probing_level = 0
     reporter = None if settings.watch is None else _Reporter(settings.watch, objective, base, divisor)
     status = solver.status_name(solver.solve(model.model, reporter)).lower()
     if status not in {"optimal", "feasible", "infeasible", "unknown"}:

@@ -21,9 +21,11 @@ from solver.plan.pins import (
     pin_risks,
     split_by_pins,
 )
+from solver.plan.reading import as_read
 from solver.rules.machine import machine_refusals
 from solver.rules.options import refusals
 from solver.rules.patterns import first_match, matches
+from solver.rules.readers import reader_of
 from solver.rules.refusal import Refusal
 from solver.rules.units import Member, Partition, Unit, partition
 
@@ -94,7 +96,10 @@ def find_choices(context: Context) -> Choices:
         return tuple(scheme.name for scheme in schemes if not refusals(case_of(context, family, scheme)))
 
     free = [unit for unit, scheme in pinned.items() if scheme is None]
-    choice: AllowedSchemes = {unit: (NATIVE, *_open_schemes(unit, open_to)) for unit in free}
+    choice: AllowedSchemes = as_read(
+        {unit: (NATIVE, *_open_schemes(unit, open_to)) for unit in free},
+        reader_of(context.service.backend, context.template.model_type),
+    )
     risks = [
         kept_as_asked(context, "--force", refusal) for refusal in machine_refusals(context.service, context.inventory)
     ]
@@ -102,8 +107,12 @@ def find_choices(context: Context) -> Choices:
     if request.scheme is not None:
         choice, notes = one_scheme(context, choice, request.scheme)
         risks.extend(notes)
-    allowed = {unit: choice[unit] if scheme is None else (scheme,) for unit, scheme in pinned.items()}
-    risks.extend(_torn_notes(context, [unit for unit in parts.units if unit not in allowed]))
+    allowed = {unit: names for unit, names in choice.items() if unit not in pinned} | {
+        unit: choice[unit] if scheme is None else (scheme,)
+        for unit, scheme in pinned.items()
+        if scheme is not None or unit in choice
+    }
+    risks.extend(_torn_notes(context, [unit for unit in parts.units if unit not in pinned]))
     risks.extend(
         RiskNote(
             severity="low",

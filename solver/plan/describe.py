@@ -17,6 +17,7 @@ from solver.plan.context import Context
 from solver.plan.document import Alternative, FootprintPart, ProofPart, RiskPart
 from solver.plan.names import BALANCED, BETWEEN, DIFFERENT, FASTEST, LOWEST_RISK, SIMPLEST, SMALLEST
 from solver.plan.patterns import QuarkPatterns, to_patterns
+from solver.plan.reading import reading_notes
 from solver.plan.requantize import requantizing_notes, unkept_notes
 from solver.plan.serving import environment, serving_notes
 from solver.plan.settings import settings_risks
@@ -83,6 +84,7 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
         choices.excludes,
         kv_fp8=pick.point.problem.settings.kv_cache_scheme is not None,
         convolutions=context.inventory.convolutions,
+        at_most=context.request.max_overrides,
     )
     return as_written(number, pick, assignment, patterns, choices, context)
 
@@ -121,6 +123,7 @@ def as_written(
         *settings_risks(context, replace(point.problem.settings, algorithms=algorithms), schemes),
         *requantizing_notes(context, used),
         *unkept_notes(context, (member.family for member, scheme in assignment.schemes.items() if scheme == NATIVE)),
+        *reading_notes(patterns, assignment, context),
         *serving_notes(context, used, point.problem.dequantized_bytes),
     ]
     native = sum(m.layers * m.family.weight_elements for m, scheme in assignment.schemes.items() if scheme == NATIVE)
@@ -134,6 +137,7 @@ def as_written(
         exclude_layers=patterns.exclude_layers,
         layer_quant_config=patterns.layer_quant_config,
         overrides=count_written(patterns, choices),
+        fewest_overrides=patterns.fewest,
         algorithm=",".join(algorithm.name for algorithm in algorithms) or None,
         scheme_shares={name: rounded(count / total) for name, count in ({**schemes, NATIVE: native}).items() if count},
         footprint=FootprintPart.of(bill),

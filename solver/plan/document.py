@@ -78,6 +78,9 @@ class Alternative(Part):
     overrides: int = Field(
         default=0, description="patterns beside the global scheme: layer_quant_config and what else is left native"
     )
+    fewest_overrides: bool = Field(
+        default=False, description="whether it is proven that no fewer of the patterns looked at write the plan"
+    )
     algorithm: str | None
     scheme_shares: dict[str, float] = Field(description="share of the linear layers' weights under each scheme")
     footprint: FootprintPart | None = Field(description="null in a draft without an inventory")

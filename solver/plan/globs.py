@@ -43,3 +43,26 @@ def number_globs(numbers: Iterable[int]) -> list[str]:
 def _least(glob: str) -> int:
     """Return the least number that a glob of digits and digit classes matches."""
     return int(re.sub(r"\[(\d)[^]]*\]", r"\1", glob))
+
+
+def digit_globs(numbers: Iterable[int], known: Iterable[int]) -> list[str]:
+    """Return the globs of two digit classes that match as many of some numbers as they can, and no other known one.
+
+    With the tens as rows and the ones as columns these are the maximal rectangles: sets of rows with all columns that
+    they share. Digits that no known number has are left open, and classes become no longer for them.
+    """
+    wanted, free = set(numbers), set(known) - set(numbers)
+    rows = {
+        tens: frozenset(ones for ones in range(10) if 10 * tens + ones not in free)
+        for tens in range(1, 10)
+        if any(number // 10 == tens for number in wanted)
+    }
+    columns = set(rows.values())
+    for row in rows.values():
+        columns |= {row & other for other in columns}
+    globs = []
+    for ones in columns - {frozenset()}:
+        used = [ten for ten, row in rows.items() if ones <= row]
+        hit = {one for one in ones if any(10 * ten + one in wanted for ten in used)}
+        globs.append(_digit_class(used) + _digit_class(hit))
+    return sorted(globs)

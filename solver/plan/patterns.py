@@ -1,124 +1,142 @@
 """From an assignment to the three fields that Quark reads: global scheme, excludes, layer patterns.
 
-Precedence in Quark 0.13 and vLLM 0.33: excluded layers are native; otherwise the first pattern that matches
+Precedence in Quark 0.13, vLLM 0.33 and SGLang: excluded layers are native; otherwise the first pattern that matches
 decides; otherwise the global scheme. Every pattern holds a `*`: without one, vLLM takes a pattern to match a layer
 whose name it contains.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from solver.catalog import NATIVE, Catalog
 from solver.catalog.template import Template
 from solver.errors import BadInputError, VerificationError
 from solver.plan.assignment import Assignment
-from solver.plan.globs import number_globs
-from solver.plan.targets import Target, find_targets
-from solver.rules.patterns import first_match, matches, matches_path
-from solver.rules.units import Member
+from solver.plan.plain_patterns import plain_patterns
+from solver.plan.written import QuarkPatterns, verify_patterns
+from solver.rules.patterns import first_match, matches
+from solver.rules.readers import StackReader, readers_of
+
+__all__ = ["QuarkPatterns", "to_patterns", "verify_patterns"]
+
+MOST_PLAIN = 24
+"""Plain patterns of which fewer are looked for: more of them take longer than a plan may."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuarkPatterns:
-    """What selects the scheme of each layer, in the order in which it is read."""
-
-    global_scheme: str
-    exclude_layers: tuple[str, ...]
-    layer_quant_config: dict[str, str]
-
-    def scheme_of(self, member: Member) -> str:
-        """Return the scheme that Quark will give these layers."""
-        if first_match(self.exclude_layers, member.family, member.block) is not None:
-            return NATIVE
-        pattern = first_match(self.layer_quant_config, member.family, member.block)
-        return self.global_scheme if pattern is None else self.layer_quant_config[pattern]
-
-
-def _block_globs(target: Target, blocks: Iterable[int | None]) -> list[str]:
-    numbers = [block for block in blocks if block is not None]
-    return [target.glob(number) for number in number_globs(numbers)] if numbers else [target.glob(None)]
-
-
-def _entries(target: Target, global_scheme: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the patterns of single blocks, and the pattern of all others, of one target."""
-    quantized = {scheme: blocks for scheme, blocks in target.schedule.items() if scheme != NATIVE}
-    if not quantized:
-        return {}, {}
-    base = max(sorted(quantized), key=lambda scheme: (len(quantized[scheme]), scheme == global_scheme))
-    narrow = {
-        glob: scheme
-        for scheme, blocks in sorted(quantized.items())
-        if scheme != base
-        for glob in _block_globs(target, blocks)
-    }
-    return narrow, {} if base == global_scheme else {target.glob(None): base}
-
-
-def _kv_entries(assignment: Assignment, template: Template) -> dict[str, str]:
-    """Return one entry for each KV pattern, spelled as the template spells it, unless its layers are native.
-
-    Quark gives all layers of a KV pattern the configuration of the first entry that names its leaf or an
-    attention module: these entries come first and say what is meant.
-    """
-    entries = {}
-    for pattern in template.kv_layers:
-        schemes = {
-            scheme for member, scheme in assignment.schemes.items() if matches(pattern, member.family, member.block)
-        }
-        if len(schemes) == 1 and schemes != {NATIVE}:
-            entries[pattern] = schemes.pop()
-    return entries
-
-
-def _excludes(
-    targets: Sequence[Target], assignment: Assignment, template: Template, given: Sequence[str], *, kv: bool
-) -> tuple[str, ...]:
-    """Return the given excludes, and what more is needed for layers that stay native."""
-    excludes = list(given)
-    native = [member for member, scheme in assignment.schemes.items() if scheme == NATIVE and member.family.quantizable]
-    if kv:
-        # A KV pattern as a whole keeps its scales when it is excluded; a part of it would lose the others' weights.
-        for pattern in template.kv_layers:
-            if any(
-                matches(pattern, m.family, m.block) and first_match(excludes, m.family, m.block) is None for m in native
-            ):
-                excludes.append(pattern)
-    for target in targets:
-        missing = [
-            member.block
-            for member in native
-            if member.family in target.families and first_match(excludes, member.family, member.block) is None
-        ]
-        if missing:
-            whole = set(target.schedule) == {NATIVE}
-            excludes.extend([target.glob(None)] if whole else _block_globs(target, sorted(set(missing), key=str)))
-    return tuple(dict.fromkeys(excludes))
-
-
-def _global_candidates(assignment: Assignment, catalog: Catalog) -> list[str]:
+def _global_candidates(assignment: Assignment, catalog: Catalog, readers: Sequence[StackReader]) -> list[str]:
     """Return the schemes that may be global, most weights first.
 
-    Some schemes as global ones spoil the weights of others (nvfp4 shares scales within q/k/v and gate/up).
+    Some schemes as global ones spoil the weights of others (nvfp4 shares scales within q/k/v and gate/up). A stack that
+    reads the global scheme alone for some layers leaves no other, where they have one.
+
+    Raises
+    ------
+    VerificationError
+        If there is none.
+
     """
     ordered = list(assignment.quantized_elements_by_scheme)
     families = {catalog.schemes.get(name).family for name in ordered}
-    return [name for name in ordered if not families & set(catalog.schemes.get(name).spoils_as_global)]
+    found = [name for name in ordered if not families & set(catalog.schemes.get(name).spoils_as_global)]
+    if not found:
+        raise VerificationError(
+            "every scheme of the plan would spoil another as global one (rule global-scheme-spoils-none)"
+        )
+    read = {
+        scheme
+        for member, scheme in assignment.schemes.items()
+        if scheme != NATIVE and any(reader.only_global(member.family) for reader in readers)
+    }
+    return list(read) if len(read) == 1 and read <= set(found) else found
 
 
-def _needed(patterns: QuarkPatterns, assignment: Assignment, keep: frozenset[str]) -> dict[str, str]:
-    """Return the layer patterns without those that decide nothing because an earlier one does."""
-    deciding = {
-        pattern
-        for member in assignment.schemes
-        if member.family.quantizable
-        and first_match(patterns.exclude_layers, member.family, member.block) is None
-        and (pattern := first_match(patterns.layer_quant_config, member.family, member.block)) is not None
-    }
-    return {
-        pattern: scheme
-        for pattern, scheme in patterns.layer_quant_config.items()
-        if pattern in deciding or pattern in keep
-    }
+def _kv_excludes(assignment: Assignment, template: Template, given: Sequence[str]) -> list[str]:
+    """Return excludes of KV patterns whose layers stay native.
+
+    A KV pattern as a whole keeps its scales when it is excluded; a part of it would lose the others' weights. It is
+    spelled with a dot before the leaf: an exclude that matches the KV pattern itself takes the cache's entry out of the
+    export, and vLLM and SGLang then refuse the checkpoint.
+    """
+    found = []
+    for pattern in template.kv_layers:
+        members = [m for m in assignment.schemes if m.family.quantizable and matches(pattern, m.family, m.block)]
+        native = [m for m in members if assignment.schemes[m] == NATIVE]
+        if all(first_match(given, m.family, m.block) is not None for m in native):
+            continue
+        dotted = f"*.{pattern.removeprefix('*')}"
+        same = all(matches(dotted, m.family, m.block) for m in members)
+        found.append(dotted if same else pattern)
+    return found
+
+
+def _kv_schemes(assignment: Assignment, template: Template) -> dict[str, str]:
+    """Return the scheme of each KV pattern whose layers are quantized."""
+    found: dict[str, str] = {}
+    for member, scheme in assignment.schemes.items():
+        if scheme != NATIVE:
+            found |= {p: scheme for p in template.kv_layers if matches(p, member.family, member.block)}
+    return found
+
+
+@dataclass(frozen=True)
+class _Job:
+    """An assignment to write, with the excludes that are written in any case; `kv_layers` are empty without a cache."""
+
+    assignment: Assignment
+    template: Template
+    given: tuple[str, ...]
+    kv_layers: tuple[str, ...]
+    convolutions: Sequence[str]
+
+    def write(self, globals_: Sequence[str], readers: Sequence[StackReader]) -> QuarkPatterns | None:
+        """Return the fewest patterns that are found and that all readers take for the assignment, if there are any."""
+        plain = plain_patterns(
+            self.assignment,
+            self.template,
+            globals_,
+            self.given,
+            kv_fp8=bool(self.kv_layers),
+            convolutions=self.convolutions,
+        )
+        exact = self.is_exact(plain, readers)
+        count = plain.beside(self.given)
+        if exact and count <= self._least(plain):
+            return replace(plain, fewest=True)
+        found = self._fewer(plain, globals_, readers, count - 1 if exact else None) if count <= MOST_PLAIN else None
+        if found is not None and self.is_exact(found, readers):
+            return found
+        return plain if exact else None
+
+    def is_exact(self, patterns: QuarkPatterns, readers: Sequence[StackReader]) -> bool:
+        """Return whether Quark and all readers take patterns for the assignment."""
+        try:
+            verify_patterns(patterns, self.assignment, self.kv_layers, readers)
+        except VerificationError:
+            return False
+        return True
+
+    def _least(self, plain: QuarkPatterns) -> int:
+        """Return how many patterns it takes in any case: one a further scheme, and one if more is to be excluded."""
+        further = len(self.assignment.quantized_elements_by_scheme) - 1
+        return further + (len(plain.exclude_layers) > len(self.given))
+
+    def _fewer(
+        self, plain: QuarkPatterns, globals_: Sequence[str], readers: Sequence[StackReader], at_most: int | None
+    ) -> QuarkPatterns | None:
+        """Return fewer patterns than the plain ones, or these if it is proven that there are none; None if not."""
+        from solver.plan.candidates import candidates_of, find_candidates
+        from solver.plan.fewest import Task, choose
+        from solver.plan.rows import rows_of
+
+        kv = _kv_schemes(self.assignment, self.template) if self.kv_layers else {}
+        rows = rows_of(self.assignment, self.given, self.convolutions)
+        more = candidates_of(rows, readers, {**plain.layer_quant_config, **kv}, plain.exclude_layers)
+        chosen = choose(Task(rows, find_candidates(rows, readers, more), globals_, kv), at_most=at_most)
+        if chosen.selection is None:
+            return replace(plain, fewest=True) if chosen.proven and at_most is not None else None
+        selection = chosen.selection
+        excludes = (*self.given, *selection.excludes)
+        return QuarkPatterns(selection.global_scheme, excludes, selection.entries, chosen.proven)
 
 
 def to_patterns(
@@ -129,8 +147,12 @@ def to_patterns(
     *,
     kv_fp8: bool,
     convolutions: Sequence[str] = (),
+    at_most: int | None = None,
 ) -> QuarkPatterns:
-    """Return the patterns of an assignment, with as few entries as the global scheme can save.
+    """Return the fewest patterns that select an assignment, as Quark and the serving stacks read them.
+
+    What is written target by target stays if no fewer patterns do. Where no patterns mean the same to every stack, it
+    is Quark's reading that holds.
 
     Parameters
     ----------
@@ -141,6 +163,8 @@ def to_patterns(
         Paths of modules that Quark would give the global scheme too, and that stay native.
     kv_fp8
         Whether the KV cache is quantized, which ties layers and needs entries of its own.
+    at_most
+        Patterns beside the excludes that the user takes; more than that are not written for a stack's sake.
 
     Raises
     ------
@@ -152,49 +176,13 @@ def to_patterns(
     """
     if not assignment.quantized_elements_by_scheme:
         raise BadInputError("no layer is quantized, and so there is nothing for Quark to do.")
-    targets = find_targets(assignment, excludes)
-    all_excludes = _excludes(targets, assignment, template, excludes, kv=kv_fp8)
-    open_convolutions = [
-        path for path in convolutions if not any(matches_path(pattern, path) for pattern in all_excludes)
-    ]
-    all_excludes = (*all_excludes, *(f"*{path}" for path in open_convolutions))
-    best: dict[str, str] | None = None
-    best_global = ""
-    for name in _global_candidates(assignment, catalog):
-        narrow: dict[str, str] = {}
-        broad: dict[str, str] = {}
-        for target in targets:
-            single, rest = _entries(target, name)
-            narrow.update(single)
-            broad.update(rest)
-        kv_entries = _kv_entries(assignment, template) if kv_fp8 else {}
-        entries = {**narrow, **broad}
-        if entries or any(scheme != name for scheme in kv_entries.values()):
-            entries = {**kv_entries, **entries}
-        entries = _needed(QuarkPatterns(name, all_excludes, entries), assignment, frozenset(kv_entries))
-        if best is None or len(entries) < len(best):
-            best, best_global = entries, name
-    if best is None:
-        raise VerificationError(
-            "every scheme of the plan would spoil another as global one (rule global-scheme-spoils-none)"
-        )
-    patterns = QuarkPatterns(best_global, all_excludes, best)
-    verify_patterns(patterns, assignment)
-    return patterns
-
-
-def verify_patterns(patterns: QuarkPatterns, assignment: Assignment) -> None:
-    """Check that the patterns select exactly the assignment.
-
-    Raises
-    ------
-    VerificationError
-        If a layer would get another scheme; the first one is named.
-
-    """
-    for member, scheme in assignment.schemes.items():
-        if member.family.quantizable and patterns.scheme_of(member) != scheme:
-            raise VerificationError(
-                f"{member.family.path(member.block)} is planned as {scheme}, "
-                f"but the patterns give it {patterns.scheme_of(member)}"
-            )
+    kv_excludes = _kv_excludes(assignment, template, excludes) if kv_fp8 else []
+    kv_layers = template.kv_layers if kv_fp8 else ()
+    job = _Job(assignment, template, (*excludes, *kv_excludes), kv_layers, convolutions)
+    readers = readers_of(catalog, template.model_type)
+    found = job.write(_global_candidates(assignment, catalog, readers), readers)
+    if found is None or (at_most is not None and found.beside(excludes) > at_most):
+        found = job.write(_global_candidates(assignment, catalog, ()), ())
+    if found is None:
+        raise VerificationError("no patterns of this planner's select what is planned")
+    return found

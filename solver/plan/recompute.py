@@ -102,7 +102,9 @@ def recompute(stated: Alternative, context: Context) -> Recomputed:
     counts = tuple((part.count,) for part in problem.classes)
     vector = problem.vector(counts)
     point = Point(problem, counts, vector, Proof("optimal", "risk", vector[1], vector[1]))
-    patterns = QuarkPatterns(stated.global_scheme, stated.exclude_layers, stated.layer_quant_config)
+    patterns = QuarkPatterns(
+        stated.global_scheme, stated.exclude_layers, stated.layer_quant_config, stated.fewest_overrides
+    )
     try:
         described = as_written(stated.id, Pick(point, (stated.name,)), Assignment(schemes), patterns, choices, context)
     except PlannerError as error:

@@ -202,7 +202,13 @@ class Checked:
             schemes = {scheme for layer, scheme in given.items() if fnmatchcase(layer.name, pattern)}
             if len(schemes) > 1:
                 yield f"kv-layers-share-scheme {pattern} {sorted(schemes)}"
-            if schemes and schemes != {"native"} and self.plan.layer_quant_config.get(pattern) not in schemes:
-                entries = self.plan.layer_quant_config
-                if entries or schemes != {self.plan.global_scheme}:
-                    yield f"no literal entry for the KV pattern {pattern}"
+            base = self._kv_base(pattern)
+            if schemes and schemes != {"native"} and schemes != {base}:
+                yield f"Quark gives {pattern} the scheme {base}, not {sorted(schemes)}"
+
+    def _kv_base(self, pattern: str) -> str:
+        """Return what Quark puts on the layers of a KV pattern: its own entry, else the first that says attention."""
+        entries = self.plan.layer_quant_config
+        own = [name for glob, name in entries.items() if fnmatchcase(pattern, glob)]
+        near = [name for glob, name in entries.items() if glob.endswith(pattern.strip("*")) or "att" in glob]
+        return next(iter(own + near), self.plan.global_scheme)

@@ -9,6 +9,7 @@ from solver.errors import BadInputError, VerificationError
 from solver.plan.assignment import Assignment
 from solver.plan.context import template_of
 from solver.plan.patterns import QuarkPatterns, to_patterns, verify_patterns
+from solver.rules.kv_entries import kv_scheme
 from solver.rules.patterns import matches
 from solver.rules.units import Member, partition, tie
 from tests.conftest import Analyse
@@ -88,11 +89,21 @@ class TestReadability:
         patterns = self.write({m: "ptpc_fp8" if m in early else "uint4_wo_32" for m in qwen}, catalog)
         assert patterns.layer_quant_config == {"*layers.[0-3].mlp.down_proj": "ptpc_fp8"}
 
-    def test_an_fp8_cache_puts_the_templates_own_patterns_first(self, qwen: list[Member], catalog: Catalog) -> None:
+    def test_an_fp8_cache_needs_no_entry_where_no_other_speaks_of_attention(
+        self, qwen: list[Member], catalog: Catalog
+    ) -> None:
         schemes = {m: "ptpc_fp8" if m.family.role == "o" else "uint4_wo_32" for m in qwen}
-        entries = self.write(schemes, catalog, kv_fp8=True).layer_quant_config
-        assert list(entries)[:2] == ["*k_proj", "*v_proj"]
-        assert entries["*k_proj"] == entries["*v_proj"] == "uint4_wo_32"
+        assert self.write(schemes, catalog, kv_fp8=True).layer_quant_config == {"*o_proj": "ptpc_fp8"}
+
+    def test_an_fp8_cache_needs_entries_where_another_would_decide_its_layers(
+        self, qwen: list[Member], catalog: Catalog
+    ) -> None:
+        first = {m for m in qwen if m.block == 0 and m.family.role not in {"k", "v"}}
+        schemes = {m: "ptpc_fp8" if m in first else "uint4_wo_32" for m in qwen}
+        patterns = self.write(schemes, catalog, kv_fp8=True)
+        assert patterns.fewest
+        assert kv_scheme("*k_proj", patterns.layer_quant_config, patterns.global_scheme) == "uint4_wo_32"
+        assert kv_scheme("*v_proj", patterns.layer_quant_config, patterns.global_scheme) == "uint4_wo_32"
 
     def test_nvfp4_is_not_global_beside_fp8(self, qwen: list[Member], catalog: Catalog) -> None:
         schemes = {m: "fp8" if m.family.role in {"q", "k", "v"} else "nvfp4" for m in qwen}

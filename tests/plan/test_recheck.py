@@ -88,7 +88,7 @@ def mixed(solve: Solve) -> Document:
         for plan in (confirm(draft(answer, item.id)) for item in answer.alternatives)
         if len(set(plan.layer_quant_config.values())) > 1
     )
-    assert {"*k_proj", "*v_proj"} < set(plan.layer_quant_config)
+    assert "*v_proj" in plan.layer_quant_config
     document: Document = json.loads(plan.model_dump_json())
     return document
 
@@ -122,7 +122,7 @@ def _reorder(plan: Document) -> None:
 
 def _drop_cache_entries(plan: Document) -> None:
     for pattern in ("*k_proj", "*v_proj"):
-        del plan["layer_quant_config"][pattern]
+        plan["layer_quant_config"].pop(pattern, None)
 
 
 class TestChangedPlans:
