@@ -133,7 +133,7 @@ class TestChangedPlans:
             for name, scheme in plan.layer_quant_config.items()
             if not any(fnmatchcase(path, name) for path in cached)
         }
-        entries |= {"*self_attn.[kv]_proj*": "int8"}
+        entries = {"*self_attn.q_proj*": "fp8", **entries, "*self_attn.[kv]_proj*": "int8"}
         checks = verify(plan.model_copy(update={"layer_quant_config": entries}))
         told = differences(checks["quark layers"])
         # Quark takes the first entry that names an attention module for the base of all k and v.
