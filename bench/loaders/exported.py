@@ -2,29 +2,11 @@
 
 import dataclasses
 import json
-import warnings
-from functools import cache
 from typing import Any
 
 from bench.loaders.plans import EXTRA, Plan, template
 from tests.quark.architectures import small_config
-from tests.quark.real import config_of_patterns, differences, linears, resolve
-
-
-@cache
-def model(architecture: str) -> Any:
-    """Return a small model on the meta device, its experts split as Quark's commands split them."""
-    import torch
-    import transformers
-    from quark.torch.utils.llm import preprocess_for_quantization
-
-    config = small_config(architecture)
-    with warnings.catch_warnings(), torch.device("meta"):
-        warnings.simplefilter("ignore")
-        built = getattr(transformers, config.architectures[0])._from_config(config)
-        # What `reload` leaves out is the copying of weights, and there are none.
-        preprocess_for_quantization(built, reload=True)
-    return built
+from tests.quark.real import config_of_patterns, differences, linears, model_of_quark, resolve
 
 
 def quantization_config(plan: Plan, built: Any) -> dict[str, Any]:
@@ -58,7 +40,7 @@ def quark_differences(plan: Plan, built: Any) -> dict[str, str]:
 
 def request(plan: Plan) -> dict[str, Any]:
     """Return the question to a loader: the model's configuration as exported, and the names of its linears."""
-    built = model(plan.architecture)
+    built = model_of_quark(plan.architecture)
     config = json.loads(small_config(plan.architecture).to_json_string()) | EXTRA.get(plan.architecture, {})
     return {
         "config": config | {"quantization_config": quantization_config(plan, built)},

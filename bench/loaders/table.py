@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from bench.loaders.exported import model, quark_differences
+from bench.loaders.exported import quark_differences
 from bench.loaders.plans import ARCHITECTURES, Plan, plans
 from bench.loaders.verdicts import Architecture
+from tests.quark.real import model_of_quark
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "patterns.md"
 HEAD = """# Patterns: how many, and who reads them as planned
@@ -37,7 +38,7 @@ def document(found: Mapping[str, Architecture]) -> str:
     lines = []
     for architecture in ARCHITECTURES:
         for kind, plan in plans(architecture).items():
-            wrong = len(quark_differences(plan, model(architecture)))
+            wrong = len(quark_differences(plan, model_of_quark(architecture)))
             quark = f"{len(plan.schemes) - wrong} of {len(plan.schemes)}"
             cells = (
                 architecture,

@@ -2,8 +2,7 @@
 
 Precedence in amd-quark 0.13 (`setup_config_per_layer`): excluded layers are native; an exact name decides before any
 glob; then the first glob that matches; then the global scheme. A quantized KV cache comes last and gives all layers of
-one KV pattern one configuration (`_set_kv_cache_config`, `setup_kv_cache_config`). Nothing here is shared with what
-writes patterns.
+one KV pattern one configuration (`setup_kv_cache_config`).
 """
 
 import re
@@ -15,11 +14,9 @@ from fnmatch import fnmatchcase, translate
 from solver.catalog import NATIVE
 from solver.intake.inventory import Inventory
 from solver.plan.document import Alternative, QuantPlan
+from solver.rules.kv_entries import kv_schemes
 from solver.rules.patterns import tells_experts_apart
 from solver.rules.units import Member
-
-_ATTENTION = ("self_attn", "self_attention", "attn", "attention")
-"""What amd-quark 0.13 takes for the name of an attention module in a pattern (`_ATTN_TOKENS`)."""
 
 _GLOB = re.compile(r"[*?[]")
 
@@ -96,28 +93,7 @@ class _Reader:
 
     def cache_schemes(self, kv_patterns: Sequence[str]) -> dict[str, str]:
         """Return the scheme that Quark gives all layers of each KV pattern where none of them is excluded."""
-        entries, found = dict(self.entries), {}
-        for pattern in kv_patterns:
-            if self.excludes(pattern):
-                found[pattern] = NATIVE
-                continue
-            base = _base(pattern, entries)
-            found[pattern] = self.plan.global_scheme if base is None else entries[base]
-            # Quark adds an entry of its own, which the next pattern may find.
-            entries[pattern] = found[pattern]
-        return found
-
-
-def _base(kv_pattern: str, entries: Mapping[str, str]) -> str | None:
-    """Return the entry whose scheme Quark takes for a KV pattern, or None for the global scheme."""
-    for key in entries:
-        if fnmatchcase(kv_pattern, key):
-            return key
-    leaf = kv_pattern.rsplit(".", 1)[-1].strip("*")
-    for key in entries:
-        if (leaf and key.endswith(leaf)) or any(token in key for token in _ATTENTION):
-            return key
-    return None
+        return kv_schemes(kv_patterns, self.entries, self.plan.global_scheme, self.plan.exclude_layers)
 
 
 def _with_cache(

@@ -12,6 +12,7 @@ from functools import cached_property
 from ortools.sat.python import cp_model
 
 from solver.catalog import NATIVE
+from solver.optimize.cpsat import SolverSettings, new_solver
 from solver.plan.candidates import Candidate
 from solver.plan.rows import Rows
 from solver.rules.kv_entries import names_attention, names_pattern
@@ -51,14 +52,6 @@ class Task:
     globals: Sequence[str]
     kv: Mapping[str, str]
     """Scheme by KV pattern, of those that are quantized; empty without an fp8 cache."""
-
-    @property
-    def kv_bits(self) -> int:
-        """Layers that a KV pattern decides: Quark does not ask for any other pattern there."""
-        found = 0
-        for pattern in self.kv:
-            found |= self.rows.matched(pattern)
-        return found & self.rows.quantized
 
     @cached_property
     def classes(self) -> list[tuple[int, str]]:
@@ -109,21 +102,20 @@ class _Model:
             self.model.add_bool_or([variable.negated(), *self._before(right, level)])
 
     def _layers_are_right(self) -> None:
-        free = self.task.kv_bits
         for bits, scheme in self.task.classes:
             right = [n for n, c in enumerate(self.task.candidates) if c.scheme == scheme and c.right & bits]
             if scheme == NATIVE:
                 self.model.add_bool_or([var for number in right for var in self.at[number]])
                 continue
-            if not bits & free:
-                chosen = [var for number in right for var in self.at[number]]
-                self.model.add_bool_or([*chosen, *([self.globals[scheme]] if scheme in self.globals else [])])
+            chosen = [var for number in right for var in self.at[number]]
+            self.model.add_bool_or([*chosen, *([self.globals[scheme]] if scheme in self.globals else [])])
             for number, candidate in self.layers:
                 if candidate.wrong & bits:
                     self._precede(number, right)
 
     def _cache_is_right(self) -> None:
-        for pattern, scheme in self.task.kv.items():
+        patterns = list(self.task.kv)
+        for place, (pattern, scheme) in enumerate(self.task.kv.items()):
             named = [(n, c.scheme) for n, c in self.layers if names_pattern(c.pattern, pattern)]
             others = [
                 (n, c.scheme)
@@ -140,7 +132,12 @@ class _Model:
                 if name != scheme:
                     self._ordered(number, right_others, sure)
             covered = [*sure, *(var for number in right_others for var in self.at[number])]
-            self.model.add_bool_or([*covered, *([self.globals[scheme]] if scheme in self.globals else [])])
+            # What no entry decides has what Quark wrote of an earlier KV pattern that it finds, else the global scheme.
+            earlier = next((self.task.kv[p] for p in patterns[:place] if names_attention(p, pattern)), None)
+            if earlier is None and scheme in self.globals:
+                covered.append(self.globals[scheme])
+            if earlier != scheme:
+                self.model.add_bool_or(covered)
 
     def _ordered(self, wrong: int, right: Sequence[int], sure: Sequence[cp_model.IntVar] = ()) -> None:
         for level, variable in enumerate(self.at[wrong]):
@@ -148,9 +145,8 @@ class _Model:
 
 
 def _classes(task: Task) -> Iterator[tuple[int, str]]:
-    free = task.kv_bits
     for scheme, bits in task.rows.by_scheme.items():
-        parts = [part for part in (bits & free, bits & ~free) if part]
+        parts = [bits] if bits else []
         for candidate in task.candidates:
             mask = candidate.right | candidate.wrong
             parts = [piece for part in parts for piece in (part & mask, part & ~mask) if piece]
@@ -176,10 +172,7 @@ def choose(task: Task, *, at_most: int | None = None, seconds: float = DETERMINI
     model = _Model(task)
     if at_most is not None:
         model.model.add(sum(var for levels in model.at for var in levels) <= at_most)
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = 0
-    solver.parameters.max_deterministic_time = seconds
+    solver = new_solver(SolverSettings(deterministic_seconds=seconds))
     status = solver.status_name(solver.solve(model.model)).lower()
     if status not in {"optimal", "feasible"}:
         return Chosen(None, proven=status == "infeasible")

@@ -2,9 +2,10 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jsonschema import Draft202012Validator, ValidationError
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
 
 from solver.catalog.paths import SCHEMAS_DIR
 from solver.plan.verification import Check, Difference, checked
@@ -12,7 +13,7 @@ from solver.plan.verification import Check, Difference, checked
 _SCHEMA = "quant_plan.schema.json"
 
 
-def _innermost(error: ValidationError) -> ValidationError:
+def _innermost(error: "ValidationError") -> "ValidationError":
     """Return what is wrong farthest inside: where one of several forms is allowed, the outer error names none."""
     while error.context:
         error = max(error.context, key=lambda inner: len(inner.absolute_path))
@@ -21,6 +22,8 @@ def _innermost(error: ValidationError) -> ValidationError:
 
 def schema_check(document: Any) -> Check:
     """Return whether a document keeps the schema of plans, with each place where it does not."""
+    from jsonschema import Draft202012Validator  # takes as long to import as planning a small model
+
     schema = json.loads(Path(SCHEMAS_DIR / _SCHEMA).read_text(encoding="utf-8"))
     found = sorted(
         map(_innermost, Draft202012Validator(schema).iter_errors(document)), key=lambda error: error.json_path

@@ -70,11 +70,13 @@ def _kv_excludes(assignment: Assignment, template: Template, given: Sequence[str
 
 
 def _kv_schemes(assignment: Assignment, template: Template) -> dict[str, str]:
-    """Return the scheme of each KV pattern whose layers are quantized."""
+    """Return the scheme of each KV pattern whose layers are quantized, in the order of the template."""
     found: dict[str, str] = {}
-    for member, scheme in assignment.schemes.items():
-        if scheme != NATIVE:
-            found |= {p: scheme for p in template.kv_layers if matches(p, member.family, member.block)}
+    for pattern in template.kv_layers:
+        of_layers = (s for m, s in assignment.schemes.items() if s != NATIVE and matches(pattern, m.family, m.block))
+        scheme = next(of_layers, None)
+        if scheme is not None:
+            found[pattern] = scheme
     return found
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from solver.catalog import NATIVE
 from solver.intake.inventory import LayerFamily
 from solver.plan.assignment import Assignment
-from solver.rules.patterns import first_match, matches_path
+from solver.rules.patterns import first_match, matches, matches_path
 from solver.rules.readers import StackReader
 from solver.rules.units import Member
 
@@ -66,7 +66,7 @@ class Rows:
         """Return the bits of what a pattern matches in Quark."""
         found = 0
         for number, member in enumerate(self.members):
-            if first_match((pattern,), member.family, member.block) is not None:
+            if matches(pattern, member.family, member.block):
                 found |= 1 << number
         return found | sum(bit for path, bit in self.path_bits.items() if matches_path(pattern, path))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from solver.catalog import NATIVE
 from solver.errors import VerificationError
 from solver.plan.assignment import Assignment
-from solver.rules.kv_entries import kv_scheme
+from solver.rules.kv_entries import kv_schemes
 from solver.rules.patterns import first_match, matches
 from solver.rules.readers import StackReader
 from solver.rules.units import Member
@@ -65,7 +65,7 @@ def verify_patterns(
         If a layer would get another scheme; the first one is named.
 
     """
-    kv = {pattern: kv_scheme(pattern, patterns.layer_quant_config, patterns.global_scheme) for pattern in kv_layers}
+    kv = kv_schemes(kv_layers, patterns.layer_quant_config, patterns.global_scheme)
     for member, scheme in assignment.schemes.items():
         if not member.family.quantizable:
             continue
@@ -75,10 +75,13 @@ def verify_patterns(
             cached = next((p for p in kv if matches(p, member.family, member.block)), None)
             # Quark writes the KV patterns behind the entries, where the stacks find them.
             entries = {**patterns.layer_quant_config, **{p: kv[p] for p in kv if p not in patterns.layer_quant_config}}
-            found = {"Quark": patterns.scheme_of(member) if cached is None else kv[cached]} | {
+            # What the patterns say holds too, so that a plan need not be read with the cache in mind.
+            found = {"Quark": patterns.scheme_of(member)} | {
                 reader.stack: reader.scheme_of(entries, patterns.global_scheme, member.family, member.block)
                 for reader in readers
             }
+            if cached is not None:
+                found["Quark, of its fp8 cache,"] = kv[cached]
         for reader_name, read in found.items():
             if read != scheme:
                 raise VerificationError(

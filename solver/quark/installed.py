@@ -1,6 +1,7 @@
 """The installed package: whether it is there, and a quiet way to it. `quark` is imported nowhere but in this part."""
 
 import io
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -29,16 +30,13 @@ def quiet() -> Iterator[None]:
     from quark.common.utils.log import ScreenLogger
 
     level = ScreenLogger._shared_level
-    ScreenLogger.set_shared_level(_ERROR)
+    ScreenLogger.set_shared_level(logging.ERROR)
     try:
         with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:
         ScreenLogger.set_shared_level(level)
-
-
-_ERROR = 40
 
 
 def quark_torch() -> Any:

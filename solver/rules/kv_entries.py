@@ -1,7 +1,8 @@
 """What Quark makes of layers that feed an fp8 KV cache: one configuration for each KV pattern of the template."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from solver.catalog import NATIVE
 from solver.rules.patterns import matches_path
 
 ATTENTION_WORDS = ("attn", "attention")
@@ -19,8 +20,20 @@ def names_attention(entry: str, kv_pattern: str) -> bool:
     return (bool(leaf) and entry.endswith(leaf)) or any(word in entry for word in ATTENTION_WORDS)
 
 
-def kv_scheme(kv_pattern: str, entries: Mapping[str, str], global_scheme: str) -> str:
-    """Return the scheme of all layers of a KV pattern, as `LLMTemplate._set_kv_cache_config` of amd-quark 0.13 does."""
-    named = [entry for entry in entries if names_pattern(entry, kv_pattern)]
-    found = named or [entry for entry in entries if names_attention(entry, kv_pattern)]
-    return entries[found[0]] if found else global_scheme
+def kv_schemes(
+    kv_patterns: Iterable[str], entries: Mapping[str, str], global_scheme: str, excludes: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return the scheme of all layers of each KV pattern, as `LLMTemplate._set_kv_cache_config` of amd-quark 0.13 does.
+
+    Quark adds an entry for each pattern, which those after it may find. A pattern that an exclude matches as text is
+    native; excludes of single layers are not looked at.
+    """
+    known, found = dict(entries), {}
+    for pattern in kv_patterns:
+        if any(matches_path(exclude, pattern) for exclude in excludes):
+            found[pattern] = NATIVE
+            continue
+        named = [entry for entry in known if names_pattern(entry, pattern)]
+        base = next(iter(named or [entry for entry in known if names_attention(entry, pattern)]), None)
+        found[pattern] = known[pattern] = global_scheme if base is None else known[base]
+    return found

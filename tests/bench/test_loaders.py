@@ -1,6 +1,7 @@
 """What vLLM's own reader made of every plan of bench/loaders, replayed against today's plans and profiles."""
 
 import os
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -85,12 +86,11 @@ class TestJudge:
         plan = made("qwen3")["by role"]
         found = ANSWERS["qwen3"]
         layer = "model.layers.0.mlp.down_proj"
-        other = next(v for v in found.plans["by role"].layers.values() if v != found.plans["by role"].layers[layer])
-        found.plans["by role"].layers[layer], before = other, found.plans["by role"].layers[layer]
-        try:
-            assert [name.split(":")[0] for name in wrong(plan, found)] == [layer]
-        finally:
-            found.plans["by role"].layers[layer] = before
+        kept = found.plans["by role"]
+        other = next(verdict for verdict in kept.layers.values() if verdict != kept.layers[layer])
+        changed = replace(kept, layers={**kept.layers, layer: other})
+        told = wrong(plan, replace(found, plans={**found.plans, "by role": changed}))
+        assert [name.split(":")[0] for name in told] == [layer]
 
 
 class TestTable:

@@ -198,17 +198,20 @@ class Checked:
         if self.plan.kv_cache_scheme is None:
             return
         patterns = self.catalog.templates.get(self.answer.model.model_type).kv_layers
+        entries = dict(self.plan.layer_quant_config)
         for pattern in patterns:
             schemes = {scheme for layer, scheme in given.items() if fnmatchcase(layer.name, pattern)}
             if len(schemes) > 1:
                 yield f"kv-layers-share-scheme {pattern} {sorted(schemes)}"
-            base = self._kv_base(pattern)
+            # Quark adds an entry of its own for each pattern, unless its text is excluded.
+            base = self._kv_base(pattern, entries)
+            if not any(fnmatchcase(pattern, glob) for glob in self.plan.exclude_layers):
+                entries[pattern] = base
             if schemes and schemes != {"native"} and schemes != {base}:
                 yield f"Quark gives {pattern} the scheme {base}, not {sorted(schemes)}"
 
-    def _kv_base(self, pattern: str) -> str:
+    def _kv_base(self, pattern: str, entries: dict[str, str]) -> str:
         """Return what Quark puts on the layers of a KV pattern: its own entry, else the first that says attention."""
-        entries = self.plan.layer_quant_config
         own = [name for glob, name in entries.items() if fnmatchcase(pattern, glob)]
         near = [name for glob, name in entries.items() if glob.endswith(pattern.strip("*")) or "att" in glob]
         return next(iter(own + near), self.plan.global_scheme)

@@ -9,7 +9,7 @@ from solver.errors import BadInputError, VerificationError
 from solver.plan.assignment import Assignment
 from solver.plan.context import template_of
 from solver.plan.patterns import QuarkPatterns, to_patterns, verify_patterns
-from solver.rules.kv_entries import kv_scheme
+from solver.rules.kv_entries import kv_schemes
 from solver.rules.patterns import matches
 from solver.rules.units import Member, partition, tie
 from tests.conftest import Analyse
@@ -102,8 +102,24 @@ class TestReadability:
         schemes = {m: "ptpc_fp8" if m in first else "uint4_wo_32" for m in qwen}
         patterns = self.write(schemes, catalog, kv_fp8=True)
         assert patterns.fewest
-        assert kv_scheme("*k_proj", patterns.layer_quant_config, patterns.global_scheme) == "uint4_wo_32"
-        assert kv_scheme("*v_proj", patterns.layer_quant_config, patterns.global_scheme) == "uint4_wo_32"
+        cached = kv_schemes(("*k_proj", "*v_proj"), patterns.layer_quant_config, patterns.global_scheme)
+        assert cached == {"*k_proj": "uint4_wo_32", "*v_proj": "uint4_wo_32"}
+
+    def test_an_fp8_cache_needs_an_entry_where_quarks_own_entry_would_decide(
+        self, analyse: Analyse, catalog: Catalog
+    ) -> None:
+        inventory = analyse("LiquidAI/LFM2-1.2B").inventory
+        assert inventory is not None
+        template = catalog.templates.get("lfm2")
+        assert template.kv_layers == ("*self_attn.k_proj", "*self_attn.v_proj")
+        parts = partition(inventory, catalog.backends.get("none"), template.exclude_layers)
+        members = [member for unit in parts.units for member in unit.members]
+        schemes = dict.fromkeys(parts.native, NATIVE) | {m: "int8" if m.family.role == "k" else "fp8" for m in members}
+        patterns = to_patterns(Assignment(schemes), template, catalog, template.exclude_layers, kv_fp8=True)
+        cached = kv_schemes(template.kv_layers, patterns.layer_quant_config, patterns.global_scheme)
+        assert list(cached.values()) == ["int8", "fp8"]
+        # One for k alone would leave v to what Quark writes of k.
+        assert (len(patterns.layer_quant_config), patterns.fewest) == (2, True)
 
     def test_nvfp4_is_not_global_beside_fp8(self, qwen: list[Member], catalog: Catalog) -> None:
         schemes = {m: "fp8" if m.family.role in {"q", "k", "v"} else "nvfp4" for m in qwen}

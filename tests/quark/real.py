@@ -1,13 +1,16 @@
 """Plans in the hands of Quark's own code, without quantizing anything."""
 
-import copy
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any, Protocol
 
 from solver.catalog import NATIVE
 from solver.plan.document import Alternative, QuantPlan
+from solver.quark.resolve import linears, resolved
+from tests.quark.architectures import small_config
 
 Spec = tuple[Any, Any] | None
 """What is done to the weight and to the input of a layer; None is nothing."""
@@ -62,22 +65,25 @@ class Resolved:
     """Modules that are no linears and whose weight is quantized."""
 
 
-def linears(model: Any) -> set[str]:
-    """Return the paths of the linears that Quark can replace: it leaves subclasses of Linear alone."""
+@cache
+def model_of_quark(name: str) -> Any:
+    """Return a small model without weights, after the preparation that Quark's commands give every model."""
     import torch
+    import transformers
+    from quark.torch.utils.llm import preprocess_for_quantization
 
-    return {path for path, module in model.named_modules() if type(module) is torch.nn.Linear}
+    config = small_config(name)
+    with warnings.catch_warnings(), torch.device("meta"):
+        warnings.simplefilter("ignore")
+        model = getattr(transformers, config.architectures[0])._from_config(config)
+        # What `reload` leaves out is the copying of weights, and there are none.
+        preprocess_for_quantization(model, reload=True)
+    return model
 
 
 def resolve(model: Any, config: Any) -> Resolved:
     """Return what Quark gives each module under a configuration, in the order in which it quantizes a model."""
-    from quark.torch.quantization.model_transformation import setup_config_per_layer, setup_kv_cache_config
-
-    modules = dict(model.named_modules(remove_duplicate=False))
-    config, found = copy.deepcopy(config), {}
-    setup_config_per_layer(config, modules, found)
-    setup_kv_cache_config(config, modules, found)
-    paths = linears(model)
+    found, paths = resolved(model, config), linears(model)
     return Resolved(
         linears={path: _spec(found[path]) if path in found else None for path in paths},
         outputs=frozenset(path for path, layer in found.items() if layer.output_tensors is not None),

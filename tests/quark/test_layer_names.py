@@ -1,9 +1,7 @@
 """The inventory's layers are the modules that Quark's patterns match once it has split fused experts."""
 
-import warnings
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -11,6 +9,7 @@ from solver import api
 from solver.catalog import Catalog
 from solver.intake.inventory import Inventory
 from tests.quark.architectures import FURTHER, small_config
+from tests.quark.real import model_of_quark
 from tests.quark.tiny import TEMPLATED, UNTEMPLATED
 
 NAMES = [*TEMPLATED, *UNTEMPLATED, *FURTHER]
@@ -24,22 +23,6 @@ class Linear(NamedTuple):
     in_features: int
     out_features: int
     bias: bool
-
-
-@cache
-def model_of_quark(name: str) -> Any:
-    """Return a model without weights, after the preparation that Quark's commands give every model."""
-    import torch
-    import transformers
-    from quark.torch.utils.llm import preprocess_for_quantization
-
-    config = small_config(name)
-    with warnings.catch_warnings(), torch.device("meta"):
-        warnings.simplefilter("ignore")
-        model = getattr(transformers, config.architectures[0])._from_config(config)
-    # What `reload` leaves out is the copying of weights, and there are none.
-    preprocess_for_quantization(model, reload=True)
-    return model
 
 
 @pytest.fixture

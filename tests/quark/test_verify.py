@@ -232,7 +232,7 @@ SCHEMES = ("fp8", "int8", "mxfp4", "ptpc_fp8")
 
 
 class TestTheReadingOfPatterns:
-    @pytest.mark.parametrize("name", ["qwen3", "qwen3_moe", "phi3", "deepseek_v3"])
+    @pytest.mark.parametrize("name", ["qwen3", "qwen3_moe", "phi3", "deepseek_v3", "lfm2"])
     @given(data=st.data())
     @settings(max_examples=20, deadline=None, derandomize=True)
     def test_is_that_of_quark_whatever_they_are(
