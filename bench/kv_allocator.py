@@ -44,6 +44,7 @@ FURTHER = (
     "Qwen/Qwen1.5-MoE-A2.7B",
     "Qwen/Qwen3-VL-30B-A3B-Instruct",
     "Qwen/Qwen3.5-35B-A3B",
+    "ai21labs/AI21-Jamba-Mini-1.5",
     "allenai/OLMo-1B-hf",
     "allenai/OLMo-2-1124-7B",
     "allenai/Olmo-3-7B",
@@ -63,6 +64,7 @@ FURTHER = (
     "nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16",
     "nvidia/Nemotron-H-56B-Base-8K",
     "tencent/Hunyuan-7B-Instruct",
+    "tiiuae/falcon-mamba-7b",
     "zai-org/GLM-5.1",
     "zai-org/GLM-5.2",
 )

@@ -68,6 +68,7 @@ class KVPool(Profile):
     state_blocks: dict[Recurrence, PositiveInt] = Field(
         description="copies of a recurrent state that one sequence takes, by each kind of recurrence"
     )
+    state_blocks_without_attention: int = Field(gt=0, description="copies where all layers are recurrent")
     source: str
 
     @field_validator("state_blocks")

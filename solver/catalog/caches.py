@@ -7,7 +7,7 @@ from pydantic import Field
 from solver.catalog.base import Profile
 from solver.catalog.fields import Names
 
-Recurrence = Literal["gated_delta_net", "mamba2", "short_conv"]
+Recurrence = Literal["gated_delta_net", "mamba2", "mamba1", "short_conv"]
 """Kinds of recurrent layers by the shape of their state."""
 
 
@@ -74,6 +74,8 @@ class StateFields(Profile):
 
     gated_delta_net: dict[str, Names]
     mamba2: dict[str, Names]
+    mamba1: dict[str, Names]
+    mamba1_beside_attention: dict[str, Names]
     short_conv: dict[str, Names]
 
 
