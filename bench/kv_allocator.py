@@ -53,6 +53,7 @@ FURTHER = (
     "facebook/opt-6.7b",
     "google/gemma-7b",
     "llava-hf/llava-1.5-7b-hf",
+    "meta-llama/Llama-3.2-11B-Vision-Instruct",
     "microsoft/Phi-3-mini-128k-instruct",
     "microsoft/Phi-3.5-MoE-instruct",
     "microsoft/phi-1",
@@ -88,11 +89,11 @@ def models() -> dict[str, dict[str, Any]]:
     return found | further | {document["name"]: document["config"]}
 
 
-def _text_config(config: dict[str, Any]) -> Any:
+def _configuration(config: dict[str, Any]) -> Any:
     import transformers
 
     fields = {key: value for key, value in config.items() if key not in {"model_type", "auto_map"}}
-    return transformers.AutoConfig.for_model(config["model_type"], **fields).get_text_config()
+    return transformers.AutoConfig.for_model(config["model_type"], **fields)
 
 
 @cache
@@ -101,8 +102,9 @@ def caches(model: str) -> tuple[Inventory, tuple[str, ...]]:
     shipped = shipped_analysis(ModelSource(model, "zoo", models()[model]))
     if shipped is not None and shipped.inventory is not None:
         return shipped.inventory, shipped.missing
-    config, catalog = _text_config(models()[model]), Catalog()
-    groups, missing = cache_groups(config, catalog.config_fields, catalog.cache_fields)
+    whole, catalog = _configuration(models()[model]), Catalog()
+    config = whole.get_text_config()
+    groups, missing = cache_groups(config, catalog.config_fields, catalog.cache_fields, whole)
     context = catalog.config_fields.first("context", config)
     return Inventory.model_construct(dtype="bfloat16", caches=groups, max_context=context), tuple(missing)
 

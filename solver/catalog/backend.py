@@ -11,6 +11,7 @@ from solver.catalog.serving import Reserve, Serve
 Support = Literal["native", "emulated", "unsupported", "unknown"]
 LayerKind = Literal["dense", "experts"]
 ExportFormat = Literal["quark", "gguf"]
+ImageCaches = Literal["own", "slots", "text"]
 FootprintName = Literal["weights", "kv_cache", "activation", "runtime"]
 
 
@@ -98,6 +99,11 @@ class Backend(Profile):
     )
     kv_block_tokens: Quantity
     kv_pool: KVPool | None = Field(default=None, description="none: the caches of the layers add up")
+    image_caches: ImageCaches = Field(
+        default="own",
+        description="layers that attend to an image keep its tokens alone (own); each token of text or image has a "
+        "slot in every layer (slots); they have a cache of text like all others, and no image is kept (text)",
+    )
     activations: Activations
     non_torch: dict[Literal["single", "parallel"], Band]
     graphs: Band
