@@ -98,7 +98,7 @@ def _inventory(
         caches=caches,
         moe=_moe(layers, meta, catalog),
         buffer_bytes=buffers.size_bytes,
-        convolutions=tuple(real_path(path, translation) for path in find_convolutions(meta.modules)),
+        convolutions=tuple(dict.fromkeys(real_path(path, translation) for path in find_convolutions(meta.modules))),
         mtp=mtp.record(extra.size_bytes if storage.known else None) if mtp is not None else None,
         parts=part_shares(layers, others, storage),
         differences=config_differences(everything, others, storage, buffers, mtp, catalog.stored_tensors),
