@@ -49,6 +49,14 @@ class FusedGroup(Profile):
     roles: tuple[str, ...]
 
 
+class NativeRoles(Profile):
+    """Roles that the stack loads in the model's own type only, in some models."""
+
+    model_types: tuple[str, ...]
+    roles: tuple[str, ...]
+    source: str = Field(min_length=3)
+
+
 class Activations(Profile):
     """What the stack batches, and what it holds for that, from which the activation peak follows.
 
@@ -111,6 +119,7 @@ class Backend(Profile):
     compute_fraction: Quantity = Field(description="of the peak rate, where a device has no sustained one")
     fused_groups: tuple[FusedGroup, ...]
     native_only_roles: tuple[str, ...]
+    native_only_in: tuple[NativeRoles, ...] = Field(default=(), description="further such roles of some models")
     dequantized_roles: tuple[str, ...] = Field(
         default=(), description="roles that are loaded in the model's own type, however they are stored"
     )
@@ -120,6 +129,11 @@ class Backend(Profile):
     support: tuple[SupportRow, ...]
     support_source: str
     serve: Serve | None = Field(default=None, description="its serving command, where it has one")
+
+    def native_only(self, role: str, model_type: str) -> bool:
+        """Return whether layers of a role of a model are loaded in the model's own type only."""
+        further = (row.roles for row in self.native_only_in if model_type in row.model_types)
+        return role in self.native_only_roles or any(role in roles for roles in further)
 
     @property
     def outside_fraction(self) -> tuple[FootprintName, ...]:
