@@ -44,6 +44,7 @@ FURTHER = (
     "Qwen/Qwen1.5-MoE-A2.7B",
     "Qwen/Qwen3-VL-30B-A3B-Instruct",
     "Qwen/Qwen3.5-35B-A3B",
+    "ai21labs/AI21-Jamba-Mini-1.5",
     "allenai/OLMo-1B-hf",
     "allenai/OLMo-2-1124-7B",
     "allenai/Olmo-3-7B",
@@ -52,6 +53,7 @@ FURTHER = (
     "facebook/opt-6.7b",
     "google/gemma-7b",
     "llava-hf/llava-1.5-7b-hf",
+    "meta-llama/Llama-3.2-11B-Vision-Instruct",
     "microsoft/Phi-3-mini-128k-instruct",
     "microsoft/Phi-3.5-MoE-instruct",
     "microsoft/phi-1",
@@ -63,6 +65,7 @@ FURTHER = (
     "nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16",
     "nvidia/Nemotron-H-56B-Base-8K",
     "tencent/Hunyuan-7B-Instruct",
+    "tiiuae/falcon-mamba-7b",
     "zai-org/GLM-5.1",
     "zai-org/GLM-5.2",
 )
@@ -86,11 +89,11 @@ def models() -> dict[str, dict[str, Any]]:
     return found | further | {document["name"]: document["config"]}
 
 
-def _text_config(config: dict[str, Any]) -> Any:
+def _configuration(config: dict[str, Any]) -> Any:
     import transformers
 
     fields = {key: value for key, value in config.items() if key not in {"model_type", "auto_map"}}
-    return transformers.AutoConfig.for_model(config["model_type"], **fields).get_text_config()
+    return transformers.AutoConfig.for_model(config["model_type"], **fields)
 
 
 @cache
@@ -99,8 +102,9 @@ def caches(model: str) -> tuple[Inventory, tuple[str, ...]]:
     shipped = shipped_analysis(ModelSource(model, "zoo", models()[model]))
     if shipped is not None and shipped.inventory is not None:
         return shipped.inventory, shipped.missing
-    config, catalog = _text_config(models()[model]), Catalog()
-    groups, missing = cache_groups(config, catalog.config_fields, catalog.cache_fields)
+    whole, catalog = _configuration(models()[model]), Catalog()
+    config = whole.get_text_config()
+    groups, missing = cache_groups(config, catalog.config_fields, catalog.cache_fields, whole)
     context = catalog.config_fields.first("context", config)
     return Inventory.model_construct(dtype="bfloat16", caches=groups, max_context=context), tuple(missing)
 

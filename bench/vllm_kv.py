@@ -6,7 +6,8 @@ A request: {"config": {...}, "tensor_parallel": 8, "kv_cache_dtype": "auto" or "
 "contexts": [4096, ...]}. The model is built on the meta device by vLLM's own class, on a platform that says it is
 an MI300X (gfx942) without aiter; attention backends, block size, padding, layout, groups and bytes are then vLLM's
 own decisions, and none of this project's. Only what a machine without the accelerator lacks is stood in for:
-amdsmi's answers, torch's device properties, compiled kernels, and the size of the tensor-parallel group.
+amdsmi's answers, torch's device properties, compiled kernels, the size of the tensor-parallel group, and the files of
+an image processor.
 """
 
 import importlib.abc
@@ -144,6 +145,7 @@ import torch._ops as torch_ops
 import transformers
 import vllm.distributed.parallel_state as parallel
 import vllm.model_executor.models.registry as registry
+import vllm.model_executor.models.transformers.multimodal as multimodal
 from vllm.config import get_layers_from_vllm_config, set_current_vllm_config
 from vllm.engine.arg_utils import EngineArgs
 from vllm.model_executor.layers.attention_layer_base import AttentionLayerBase
@@ -155,6 +157,9 @@ from vllm.v1.worker.gpu.attn_utils import get_kv_cache_spec
 from vllm.v1.worker.workspace import init_workspace_manager
 
 sys.meta_path.append(StandIns())
+# The files of a processor, which say these of a model that transformers builds, do not lie beside the configuration.
+multimodal.MultiModalProcessingInfo._is_image_model = True
+multimodal.MultiModalProcessingInfo._is_audio_model = multimodal.MultiModalProcessingInfo._is_video_model = False
 registry._run_in_subprocess = lambda function: function()
 RocmPlatform.get_mla_prefill_backend_cls = classmethod(lambda cls, selector: Anything)
 _known_operator = torch_ops._OpNamespace.__getattr__

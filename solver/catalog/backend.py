@@ -12,6 +12,7 @@ from solver.catalog.serving import Reserve, Serve
 Support = Literal["native", "emulated", "unsupported", "unknown"]
 LayerKind = Literal["dense", "experts"]
 ExportFormat = Literal["quark", "gguf"]
+ImageCaches = Literal["own", "slots", "text"]
 FootprintName = Literal["weights", "kv_cache", "activation", "runtime"]
 
 
@@ -49,6 +50,14 @@ class FusedGroup(Profile):
     roles: tuple[str, ...]
 
 
+class NativeRoles(Profile):
+    """Roles that the stack loads in the model's own type only, in some models."""
+
+    model_types: tuple[str, ...]
+    roles: tuple[str, ...]
+    source: str = Field(min_length=3)
+
+
 class Activations(Profile):
     """What the stack batches, and what it holds for that, from which the activation peak follows.
 
@@ -69,6 +78,7 @@ class KVPool(Profile):
     state_blocks: dict[Recurrence, PositiveInt] = Field(
         description="copies of a recurrent state that one sequence takes, by each kind of recurrence"
     )
+    state_blocks_without_attention: int = Field(gt=0, description="copies where all layers are recurrent")
     source: str
 
     @field_validator("state_blocks")
@@ -98,6 +108,11 @@ class Backend(Profile):
     )
     kv_block_tokens: Quantity
     kv_pool: KVPool | None = Field(default=None, description="none: the caches of the layers add up")
+    image_caches: ImageCaches = Field(
+        default="own",
+        description="layers that attend to an image keep its tokens alone (own); each token of text or image has a "
+        "slot in every layer (slots); they have a cache of text like all others, and no image is kept (text)",
+    )
     activations: Activations
     non_torch: dict[Literal["single", "parallel"], Band]
     graphs: Band
@@ -105,6 +120,7 @@ class Backend(Profile):
     compute_fraction: Quantity = Field(description="of the peak rate, where a device has no sustained one")
     fused_groups: tuple[FusedGroup, ...]
     native_only_roles: tuple[str, ...]
+    native_only_in: tuple[NativeRoles, ...] = Field(default=(), description="further such roles of some models")
     dequantized_roles: tuple[str, ...] = Field(
         default=(), description="roles that are loaded in the model's own type, however they are stored"
     )
@@ -115,6 +131,11 @@ class Backend(Profile):
     support_source: str
     reader: Reader | None = Field(default=None, description="how it reads the patterns of Quark's exports")
     serve: Serve | None = Field(default=None, description="its serving command, where it has one")
+
+    def native_only(self, role: str, model_type: str) -> bool:
+        """Return whether layers of a role of a model are loaded in the model's own type only."""
+        further = (row.roles for row in self.native_only_in if model_type in row.model_types)
+        return role in self.native_only_roles or any(role in roles for roles in further)
 
     @property
     def outside_fraction(self) -> tuple[FootprintName, ...]:

@@ -22,6 +22,7 @@ class PartTensor(ModelTensor):
 
     linear: bool = False
     bias: bool = Field(default=False, description="whether the linear layer has a bias too")
+    buffer: bool = Field(default=False, description="whether it is a buffer that the checkpoint stores, no parameter")
 
     @model_validator(mode="after")
     def _a_linear_layer_is_a_matrix(self) -> Self:
@@ -29,6 +30,8 @@ class PartTensor(ModelTensor):
             raise ValueError(f"{self.name}: the weight of a linear layer has two axes")
         if self.bias and not self.linear:
             raise ValueError(f"{self.name}: only a linear layer has a bias")
+        if self.buffer and self.linear:
+            raise ValueError(f"{self.name}: the weight of a linear layer is no buffer")
         return self
 
 
@@ -36,9 +39,16 @@ class BuiltPart(Profile):
     """A part of the model as transformers builds it alone, and tensors beside it."""
 
     model_type: str = Field(description="model type of transformers")
+    architecture: str | None = Field(default=None, description="class of transformers that AutoModel does not find")
     path: str = Field(description="what the names of the part begin with in the real model, without the last dot")
+    own_names: bool = Field(
+        default=True, description="whether its modules are called as in the real model, else named together by a glob"
+    )
     when: dict[str, tuple[Any, ...]] = Field(
         default_factory=dict, description="fields with dots: the values for which the part is known, null if left out"
+    )
+    same: tuple[str, ...] = Field(
+        default=(), description="fields with dots that have one value where the part is known"
     )
     config: dict[str, Any] = Field(default_factory=dict, description="its configuration, unless the file states it")
     fields: dict[str, str] = Field(
@@ -48,7 +58,8 @@ class BuiltPart(Profile):
 
     def fits(self, config: Mapping[str, Any]) -> bool:
         """Return whether a file describes this part."""
-        return all(field_at(config, path) in values for path, values in self.when.items())
+        agreed = {repr(field_at(config, path)) for path in self.same}
+        return len(agreed) <= 1 and all(field_at(config, path) in values for path, values in self.when.items())
 
     def configured(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Return the configuration of the part in the model that a file describes."""

@@ -5,9 +5,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from solver.catalog.base import Profile
-from solver.catalog.fields import Names
+from solver.catalog.fields import Names, first_field
 
-Recurrence = Literal["gated_delta_net", "mamba2", "short_conv"]
+Recurrence = Literal["gated_delta_net", "mamba2", "mamba1", "short_conv"]
 """Kinds of recurrent layers by the shape of their state."""
 
 
@@ -69,11 +69,30 @@ class CompressedFields(Profile):
     compressions: dict[int, Compression]
 
 
+class ImageFields(Profile):
+    """Layers that attend to an image, and what its tokens follow from."""
+
+    layers: Names
+    tiles: Names
+    image_size: Names
+    patch_size: Names
+    class_tokens: int
+
+    def tokens(self, config: Any) -> int | None:
+        """Return the tokens of one image with as many tiles as there may be, or None where a size is not stated."""
+        tiles, image, patch = (first_field(names, config) for names in (self.tiles, self.image_size, self.patch_size))
+        if not all(isinstance(size, int) for size in (tiles, image, patch)):
+            return None
+        return int(tiles * ((image // patch) ** 2 + self.class_tokens))
+
+
 class StateFields(Profile):
     """Field names of each kind of recurrence; a model whose configuration has all of a kind has it."""
 
     gated_delta_net: dict[str, Names]
     mamba2: dict[str, Names]
+    mamba1: dict[str, Names]
+    mamba1_beside_attention: dict[str, Names]
     short_conv: dict[str, Names]
 
 
@@ -93,7 +112,7 @@ class CacheFields(Profile):
     indexer: IndexerFields
     compressed: CompressedFields
     shared_layers: Names
-    cross_layers: Names
+    images: ImageFields
     states: StateFields
     recurrent_dtypes: tuple[RecurrentDtype, ...]
 

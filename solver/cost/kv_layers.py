@@ -26,6 +26,8 @@ class LayerCache:
         The layer's own tokens of a block, if it has any, and the bytes of which a page of it is a multiple.
     window
         Tokens that a sliding or chunked layer looks back on.
+    image_tokens
+        Tokens of an image: all that an image layer keeps, and beside the context what another one has slots for.
     state_bytes
         What is held for each sequence; zero for anything but a state.
 
@@ -40,6 +42,7 @@ class LayerCache:
     block_tokens: int | None = None
     page_alignment: int = 1
     window: int | None = None
+    image_tokens: int = 0
     state_bytes: int = 0
     recurrence: Recurrence | None = None
 
@@ -62,8 +65,10 @@ class LayerCache:
         A window keeps one token less than it spans, and like a chunk all that are in flight, since none is freed
         before its step is done (vLLM 0.33.0, v1/kv_cache_interface.py).
         """
+        if self.kind == "image":
+            return self.image_tokens
         if self.window is None:
-            return context
+            return context + self.image_tokens
         return min(context, self.window - (self.kind == "sliding") + in_flight)
 
     def payload_bytes(self, context: int, in_flight: int) -> int:
@@ -84,7 +89,7 @@ def _state_elements(tensor: StateTensor, tensor_parallel: int) -> int:
     return cut * rest
 
 
-def _layer(group: CacheGroup, service: Service, inventory: Inventory, *, fp8: bool) -> LayerCache:
+def _layer(group: CacheGroup, service: Service, inventory: Inventory, slots: int, *, fp8: bool) -> LayerCache:
     native = served_dtype_bytes(inventory)
     if group.kind == "state":
         sizes = (
@@ -93,8 +98,9 @@ def _layer(group: CacheGroup, service: Service, inventory: Inventory, *, fp8: bo
             for tensor in group.state
         )
         return LayerCache("state", state_bytes=sum(sizes), recurrence=group.recurrence)
+    handling = service.backend.image_caches
     return LayerCache(
-        group.kind,
+        "full" if group.kind == "image" and handling != "own" else group.kind,
         heads=1 if group.kind == "mla" else service.kv_heads_per_device(group.kv_heads),
         key_elements=group.key_elements,
         value_elements=group.value_elements,
@@ -103,17 +109,37 @@ def _layer(group: CacheGroup, service: Service, inventory: Inventory, *, fp8: bo
         block_tokens=group.block_tokens,
         page_alignment=group.page_alignment,
         window=group.window,
+        image_tokens=(group.image_tokens or 0) if handling == "own" else slots,
     )
+
+
+def image_assumption(service: Service, inventory: Inventory) -> str | None:
+    """Return what the bill assumes of images, or None where no layer attends to one."""
+    layers = sum(group.blocks for group in inventory.caches if group.kind == "image")
+    tokens = max((group.image_tokens or 0 for group in inventory.caches), default=0)
+    if not layers:
+        return None
+    backend = service.backend
+    if backend.image_caches == "text":
+        return (
+            f"{backend.title} {backend.version} gives the {layers} layers that attend to an image a cache of text and "
+            "keeps no image: the bill holds for text alone"
+        )
+    where = "all layers" if backend.image_caches == "slots" else f"the {layers} layers that attend to it"
+    return f"one image for each sequence, {tokens} tokens in {where}"
 
 
 def layer_caches(service: Service, inventory: Inventory, *, fp8: bool) -> dict[LayerCache, int]:
     """Return how many layers have each form of cache on one device.
 
     Latents and indexers are the same on every device, and so are KV heads of which there are fewer than devices.
-    States keep their own type when the KV cache is in fp8.
+    States keep their own type when the KV cache is in fp8. Each sequence has one image, where there are layers that
+    attend to one.
     """
+    image = max((group.image_tokens or 0 for group in inventory.caches), default=0)
+    slots = image if service.backend.image_caches == "slots" else 0
     counts: dict[LayerCache, int] = {}
     for group in inventory.caches:
-        layer = _layer(group, service, inventory, fp8=fp8)
+        layer = _layer(group, service, inventory, slots, fp8=fp8)
         counts[layer] = counts.get(layer, 0) + group.blocks
     return counts

@@ -15,12 +15,16 @@ class Paged:
     count: int
     block_tokens: int
     page_bytes: int
+    alone: bool = False
+    """Whether the model has states and nothing else."""
 
     def blocks(self, context: int, in_flight: int, pool: KVPool) -> int:
         """Return the blocks that one sequence takes in each group of these layers.
 
         A sliding window may begin within a block, so it takes one more.
         """
+        if self.alone:
+            return pool.state_blocks_without_attention
         if self.layer.kind == "state":
             assert self.layer.recurrence is not None
             return pool.state_blocks[self.layer.recurrence]

@@ -65,8 +65,9 @@ def pool_need(layers: dict[LayerCache, int], base: int, context: int, in_flight:
 
     """
     block_tokens = _block_tokens(layers, base, pool)
+    recurrent = all(layer.kind == "state" for layer in layers)
     pages = [
-        Paged(layer, count, own, layer.page_bytes(own))
+        Paged(layer, count, own, layer.page_bytes(own), alone=recurrent)
         for layer, count in layers.items()
         for own in [layer.block_tokens or block_tokens]
     ]

@@ -79,7 +79,7 @@ def _inventory(
     buffers = saved_buffers(meta.modules) if translation is None or translation.buffers else StoredSize()
     extra = mtp.size(storage) if mtp is not None else StoredSize()
     size = buffers + storage.of(layers, others) + extra
-    caches, missing = cache_groups(text, catalog.config_fields, catalog.cache_fields)
+    caches, missing = cache_groups(text, catalog.config_fields, catalog.cache_fields, meta.config)
     context = catalog.config_fields.first("context", text)
     uncounted = sum(group.elements for group in others) - sum(group.elements for group in built[1])
     inventory = Inventory(
@@ -98,7 +98,7 @@ def _inventory(
         caches=caches,
         moe=_moe(layers, meta, catalog),
         buffer_bytes=buffers.size_bytes,
-        convolutions=tuple(real_path(path, translation) for path in find_convolutions(meta.modules)),
+        convolutions=tuple(dict.fromkeys(real_path(path, translation) for path in find_convolutions(meta.modules))),
         mtp=mtp.record(extra.size_bytes if storage.known else None) if mtp is not None else None,
         parts=part_shares(layers, others, storage),
         differences=config_differences(everything, others, storage, buffers, mtp, catalog.stored_tensors),

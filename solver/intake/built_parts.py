@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from solver.catalog.built_part import PartTensor
+from solver.catalog.built_part import BuiltPart, PartTensor
 from solver.errors import BadInputError
 from solver.intake.meta import MetaModel, quiet_transformers
 from solver.intake.reading import Reading
@@ -18,8 +18,19 @@ def _module(tensor: PartTensor, text: Any) -> tuple[str, Any]:
         return tensor.name, torch.nn.Linear(sizes[1], sizes[0], bias=tensor.bias)
     path, _, leaf = tensor.name.rpartition(".")
     holder = torch.nn.Module()
-    holder.register_parameter(leaf, torch.nn.Parameter(torch.empty(sizes)))
+    if tensor.buffer:
+        holder.register_buffer(leaf, torch.empty(sizes))
+    else:
+        holder.register_parameter(leaf, torch.nn.Parameter(torch.empty(sizes)))
     return path, holder
+
+
+def _built(part: BuiltPart, content: dict[str, Any], transformers: Any) -> Any:
+    """Return the module of a part of these fields."""
+    config = transformers.AutoConfig.for_model(part.model_type, **content)
+    if part.architecture is None:
+        return transformers.AutoModel.from_config(config, attn_implementation="eager")
+    return getattr(transformers, part.architecture)._from_config(config, attn_implementation="eager")
 
 
 def with_parts(meta: MetaModel, reading: Reading, dtype: str) -> MetaModel:
@@ -40,8 +51,7 @@ def with_parts(meta: MetaModel, reading: Reading, dtype: str) -> MetaModel:
     try:
         with torch.device("meta"):
             for part, content in reading.parts:
-                config = transformers.AutoConfig.for_model(part.model_type, **content)
-                built.append((part.path, transformers.AutoModel.from_config(config, attn_implementation="eager")))
+                built.append((part.path, _built(part, content, transformers)))
                 built.extend(_module(tensor, meta.text_config) for tensor in part.tensors)
     except Exception as error:
         raise BadInputError(

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from solver.catalog.caches import Recurrence
 from solver.intake.record import BlockRange, DtypeName, Record
 
-CacheKind = Literal["full", "sliding", "chunked", "mla", "state"]
+CacheKind = Literal["full", "sliding", "chunked", "mla", "state", "image"]
 
 
 class StateTensor(Record):
@@ -35,6 +35,7 @@ class CacheGroup(Record):
 
     For `mla`, `key_elements` is what is held once for all heads: a latent and its rotary part, or an indexer's key.
     What awaits compression is `sliding`, with the tokens that go into an entry as its window.
+    For `image`, `image_tokens` are what is kept of one image, whatever the context.
     For `state`, `state` lists the tensors that one sequence keeps in one layer, whatever its length.
     """
 
@@ -45,6 +46,7 @@ class CacheGroup(Record):
     key_elements: int = Field(default=0, ge=0, description="per head and token")
     value_elements: int = Field(default=0, ge=0, description="per head and token")
     window: int | None = Field(default=None, gt=0, description="tokens, for sliding and chunked")
+    image_tokens: int | None = Field(default=None, gt=0, description="tokens of one image, for image")
     dtype: DtypeName | None = Field(default=None, description="its own type, whatever that of the KV cache")
     tokens_per_entry: int = Field(default=1, gt=0, description="tokens that are compressed into one entry")
     block_tokens: int | None = Field(default=None, gt=0, description="its own tokens of a block, whatever the stack's")
@@ -56,6 +58,8 @@ class CacheGroup(Record):
     def _fits_its_kind(self) -> "CacheGroup":
         if (self.kind in {"sliding", "chunked"}) != (self.window is not None):
             raise ValueError(f"a {self.kind} cache {'without' if self.window is None else 'with'} a window")
+        if (self.kind == "image") != (self.image_tokens is not None):
+            raise ValueError(f"a {self.kind} cache with {self.image_tokens} tokens of an image")
         if self.at and sum(part.last - part.first + 1 for part in self.at) != self.blocks:
             raise ValueError(f"a cache of {self.blocks} layers in other blocks than as many")
         if (self.kind == "state") != bool(self.state):

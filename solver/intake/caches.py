@@ -80,16 +80,19 @@ def _latent_blocks(config: Any, caches: CacheFields) -> Iterator[tuple[int, Cach
 
 
 def _blocks(
-    config: Any, fields: ConfigFields, caches: CacheFields, missing: list[str]
+    config: Any, fields: ConfigFields, caches: CacheFields, missing: list[str], image_tokens: int | None
 ) -> Iterator[tuple[int, CacheGroup]]:
     """Yield the cache of each block that has one, and add to `missing` what is not known."""
     kinds = _block_kinds(config, fields)
     own = len(kinds) - int(first_field(caches.shared_layers, config) or 0)
-    crossed = first_field(caches.cross_layers, config) or ()
-    if crossed:
+    crossed = first_field(caches.images.layers, config) or ()
+    if crossed and image_tokens is None:
         missing.append(f"caches of the {len(crossed)} layers that attend to an image (taken as 0)")
     for block, layer_type in enumerate(kinds[:own]):
         if block in crossed:
+            if image_tokens is not None:
+                seen = _attention("full", block_config(config, block), fields)
+                yield block, seen.model_copy(update={"kind": "image", "image_tokens": image_tokens})
             continue
         kind = fields.layer_types.cache_of(layer_type)
         if kind is None:
@@ -107,7 +110,9 @@ def _blocks(
             yield block, _attention(kind or "full", block_config(config, block), fields)
 
 
-def cache_groups(config: Any, fields: ConfigFields, caches: CacheFields) -> tuple[tuple[CacheGroup, ...], list[str]]:
+def cache_groups(
+    config: Any, fields: ConfigFields, caches: CacheFields, whole: Any = None
+) -> tuple[tuple[CacheGroup, ...], list[str]]:
     """Return the caches of a text configuration, and what could not be known of them.
 
     Parameters
@@ -116,6 +121,8 @@ def cache_groups(config: Any, fields: ConfigFields, caches: CacheFields) -> tupl
         A transformers configuration of a decoder; heterogeneous ones have one for each block.
     fields, caches
         Names under which configurations keep their facts.
+    whole
+        The configuration that `config` is the text part of; it describes images.
 
     """
     missing: list[str] = []
@@ -124,7 +131,7 @@ def cache_groups(config: Any, fields: ConfigFields, caches: CacheFields) -> tupl
     elif first_field(caches.latent.rank, config) is not None:
         found = _latent_blocks(config, caches)
     else:
-        found = _blocks(config, fields, caches, missing)
+        found = _blocks(config, fields, caches, missing, caches.images.tokens(whole))
     blocks: dict[CacheGroup, list[int]] = defaultdict(list)
     for block, group in found:
         blocks[group].append(block)

@@ -32,26 +32,38 @@ def _mamba2(size: Sizes, dtype: str) -> tuple[StateTensor, ...]:
     )
 
 
+def _mamba1(size: Sizes, dtype: str) -> tuple[StateTensor, ...]:
+    """Return a window over the inner width, and a vector of the state's size for each channel of it."""
+    width = size["width"] if "width" in size else size["expand"] * size["hidden"]
+    return (
+        StateTensor(shape=(size["kernel"] - 1, width), cut_axis=1),
+        _recurrent((width, size["state"]), dtype),
+    )
+
+
 def _short_conv(size: Sizes, dtype: str) -> tuple[StateTensor, ...]:
     """Return a window over the hidden size."""
     return (StateTensor(shape=(size["kernel"] - 1, size["width"]), cut_axis=1),)
 
 
-def _recurrent(shape: tuple[int, int, int], dtype: str) -> StateTensor:
+def _recurrent(shape: tuple[int, ...], dtype: str) -> StateTensor:
     return StateTensor.model_validate({"shape": shape, "cut_axis": 0, "dtype": dtype})
 
 
-_TENSORS: dict[Recurrence, Callable[[Sizes, str], tuple[StateTensor, ...]]] = {
-    "gated_delta_net": _gated_delta_net,
-    "mamba2": _mamba2,
-    "short_conv": _short_conv,
+_FORMS: dict[str, tuple[Recurrence, Callable[[Sizes, str], tuple[StateTensor, ...]]]] = {
+    "gated_delta_net": ("gated_delta_net", _gated_delta_net),
+    "mamba2": ("mamba2", _mamba2),
+    "mamba1": ("mamba1", _mamba1),
+    "mamba1_beside_attention": ("mamba1", _mamba1),
+    "short_conv": ("short_conv", _short_conv),
 }
+"""What each set of fields in `profiles/caches.yaml` describes; the first set that a configuration has wins."""
 
 
 def find_state(config: Any, fields: CacheFields) -> tuple[Recurrence, tuple[StateTensor, ...]] | None:
     """Return the recurrence of a configuration's state layers and its tensors, or None if it is not known."""
-    for recurrence, tensors in _TENSORS.items():
-        names: dict[str, Names] = getattr(fields.states, recurrence)
+    for form, (recurrence, tensors) in _FORMS.items():
+        names: dict[str, Names] = getattr(fields.states, form)
         found = {quantity: first_field(options, config) for quantity, options in names.items()}
         if None not in found.values():
             sizes = {quantity: int(value) for quantity, value in found.items()}

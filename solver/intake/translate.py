@@ -143,7 +143,10 @@ def translated(source: ModelSource, translation: Translation) -> ModelSource:
 
 
 def real_path(path: str, translation: Translation | None) -> str:
-    """Return the path in the real model of a module that is no linear layer."""
+    """Return the path in the real model of a module that is no linear layer, or a glob for all of its part."""
+    for part in translation.parts if translation is not None else ():
+        if not part.own_names and path.startswith(f"{part.path}."):
+            return f"{part.path}.*"
     return path if translation is None else translation.modules.get(path, path)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from solver.catalog import Catalog
 from solver.catalog.goal import Goal
 from solver.catalog.template import Template
+from solver.cost.kv_layers import image_assumption
 from solver.cost.memory_fraction import default_budget, default_fraction
 from solver.errors import BadInputError, MissingError
 from solver.intake.analysis import ModelAnalysis
@@ -159,6 +160,9 @@ def resolve(request: PlanRequest, analysis: ModelAnalysis, inventory: Inventory,
         max_num_batched_tokens=request.max_num_batched_tokens,
     )
     _refuse_machine(request, service, inventory, catalog)
+    images = image_assumption(service, inventory)
+    if images is not None:
+        assumptions.append(images)
     assumptions.append(
         f"batches of at most {service.batched_tokens} tokens (--max-num-batched-tokens) and "
         f"{service.batched_sequences} sequence{'s' * (service.batched_sequences != 1)} (--max-num-seqs)"

@@ -81,7 +81,7 @@ def _group_divides(case: Case) -> str | None:
 
 
 def _native_only_role(case: Case) -> str | None:
-    if case.role.name not in case.backend.native_only_roles:
+    if not case.backend.native_only(case.role.name, case.model_type):
         return None
     return f"{case.backend.title} {case.backend.version} loads {case.role.name} layers in the model's own type only"
 

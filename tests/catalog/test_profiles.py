@@ -175,6 +175,8 @@ class TestReferences:
                 assert set(row.schemes) <= schemes, backend.name
                 assert set(row.hardware) <= classes, backend.name
             assert set(backend.kv_cache_fp8) <= classes, backend.name
+            further = {role for row in backend.native_only_in for role in row.roles}
+            assert further <= roles, backend.name
             assert set(backend.native_only_roles) | set(backend.dequantized_roles) <= roles, backend.name
             assert {role for group in backend.fused_groups for role in group.roles} <= roles, backend.name
 

@@ -46,7 +46,7 @@ def test_compressed_caches_are_the_same_whatever_type_is_asked_for_and_on_every_
 def test_the_answers_cover_what_they_are_for() -> None:
     assert len(MODELS) >= 50
     kinds = Counter(group.kind for model in MODELS for group in caches(model)[0].caches)
-    assert set(kinds) == {"full", "sliding", "chunked", "mla", "state"}
+    assert set(kinds) == {"full", "sliding", "chunked", "mla", "state", "image"}
     assert {answer["tensor_parallel"] for answer in ANSWERS} == {"1", "8"}
     assert {answer["kv_cache"] for answer in ANSWERS} == {"native", "fp8"}
     assert max(int(answer["groups"]) for answer in ANSWERS) > 5

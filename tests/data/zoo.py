@@ -1,4 +1,4 @@
-"""181 published configurations, the file beside some, and what is published of their checkpoints."""
+"""183 published configurations, the file beside some, and what is published of their checkpoints."""
 
 import json
 from pathlib import Path

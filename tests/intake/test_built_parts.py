@@ -38,6 +38,20 @@ class TestSizes:
         assert round(analysis.inventory.elements_total, -3) == ZOO[PHI]["published_elements"]
         assert (analysis.analysis_status, analysis.missing) == ("complete", ())
 
+    def test_of_janus_are_those_that_were_counted(self, analysed: Analysed) -> None:
+        """A public report on training Janus-Pro-1B (revision 960ab331) counts the language model and all the rest.
+
+        The rest includes a buffer of 65,536, which janus/models/vq_model.py registers as a parameter.
+        """
+        analysis = analysed(JANUS)
+        inventory = analysis.inventory
+        assert inventory is not None
+        assert (analysis.analysis_status, analysis.missing) == ("complete", ())
+        assert inventory.stored_elements == 436_641_419 + 1_652_656_128
+        assert inventory.elements_total == inventory.stored_elements - 65536
+        vision = next(part for part in inventory.parts if part.part == "vision")
+        assert vision.elements == 436_641_419 - 65536
+
     def test_follow_the_fields_of_the_file(self, analysed: Analysed, catalog: Catalog) -> None:
         """One layer of SigLIP so400m less: four matrices and two of the MLP, with biases, and two norms."""
         whole, fewer = analysed(DEEPSEEK).inventory, changed(DEEPSEEK, catalog, "vision_config", layers=26).inventory
@@ -58,6 +72,15 @@ class TestRoles:
         assert "other" not in {item.role for item in inventory.layers}
         assert len(inventory.convolutions) == 1
 
+    def test_names_of_janus_are_those_of_its_own_code(self, analysed: Analysed) -> None:
+        inventory = analysed(JANUS).inventory
+        assert inventory is not None
+        counts = {item.name: item.count for item in inventory.layers if item.role == "vision"}
+        assert counts["vision_model.vision_tower.blocks.{block}.attn.qkv"] == 24
+        assert {"gen_head.vision_head", "gen_aligner.layers.{block}", "aligner.layers.{block}"} <= set(counts)
+        assert "other" not in {item.role for item in inventory.layers}
+        assert inventory.convolutions == ("vision_model.vision_tower.patch_embed.proj", "gen_vision_model.*")
+
     def test_names_of_deepseek_are_those_of_timm(self, analysed: Analysed) -> None:
         inventory = analysed(DEEPSEEK).inventory
         assert inventory is not None
@@ -75,6 +98,13 @@ class TestNotKnown:
             (PHI, "embd_layer", "projection_cls", "linear"),
             (DEEPSEEK, "vision_config", "width", 768),
             (DEEPSEEK, "projector_config", "projector_type", "linear"),
+            (JANUS, "vision_config", "cls", "SAM"),
+            (
+                JANUS,
+                "gen_head_config",
+                "params",
+                {"image_token_embed": 1024, "image_token_size": 16384, "n_embed": 2048},
+            ),
         ],
     )
     def test_another_part_is_missing_and_not_guessed(
@@ -85,9 +115,10 @@ class TestNotKnown:
         assert any("vision" in item for item in analysis.missing)
         assert not any(item.role == "vision" for item in analysis.inventory.layers)
 
-    def test_janus_has_no_published_count_and_stays_partial(self, analysed: Analysed) -> None:
-        assert "published_elements" not in ZOO[JANUS]
-        assert any("vision" in item for item in analysed(JANUS).missing)
+    def test_without_an_image_generator_janus_is_deepseek_vl_which_is_not_known(self, catalog: Catalog) -> None:
+        config = {name: value for name, value in ZOO[JANUS]["config"].items() if not name.startswith("gen_")}
+        analysis = analyze_source(ModelSource(JANUS, "file", config), catalog)
+        assert any("vision" in item for item in analysis.missing)
 
     @pytest.mark.parametrize("value", [0.5, "many", [2]])
     def test_unusable_fields_are_the_files_fault(self, value: object, catalog: Catalog) -> None:
@@ -101,3 +132,5 @@ class TestTensors:
             PartTensor.model_validate({"name": "a", "shape": [4, 4, 4], "linear": True})
         with pytest.raises(ValueError, match="bias"):
             PartTensor.model_validate({"name": "a", "shape": [4, 4], "bias": True})
+        with pytest.raises(ValueError, match="no buffer"):
+            PartTensor.model_validate({"name": "a", "shape": [4, 4], "linear": True, "buffer": True})

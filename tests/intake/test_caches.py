@@ -11,7 +11,7 @@ from solver.errors import BadInputError
 from solver.intake.cache_group import CacheGroup, StateTensor
 from solver.intake.inventory import Inventory
 from solver.intake.states import find_state
-from tests.intake.conftest import Inventoried, WriteModel
+from tests.intake.conftest import Analysed, Inventoried, WriteModel
 
 
 def cache(kind: str, blocks: int, **fields: int) -> CacheGroup:
@@ -33,6 +33,7 @@ def state(blocks: int, recurrence: str, *tensors: StateTensor) -> CacheGroup:
 
 def attention(kind: str, blocks: int, heads: int, width: int, window: int | None = None) -> CacheGroup:
     fields: dict[str, Any] = {"kv_heads": heads, "key_elements": width, "value_elements": width, "window": window}
+    fields["image_tokens"] = 1 if kind == "image" else None
     return CacheGroup.model_validate({"kind": kind, "blocks": blocks, **fields})
 
 
@@ -203,7 +204,14 @@ class TestConfigurations:
         ]
 
     def test_of_unknown_state_are_partial_and_say_so(self, write_model: WriteModel, catalog: Catalog) -> None:
-        folder = write_model(base={"model_type": "mamba", "num_hidden_layers": 2, "hidden_size": 64, "vocab_size": 256})
+        sizes = {
+            "num_hidden_layers": 3,
+            "hidden_size": 64,
+            "num_attention_heads": 4,
+            "lru_width": 64,
+            "vocab_size": 256,
+        }
+        folder = write_model(base={"model_type": "recurrent_gemma", **sizes})
         analysis = api.analyze(str(folder), catalog=catalog)
         assert analysis.analysis_status == "partial"
         assert any("state" in fact for fact in analysis.missing)
@@ -262,6 +270,37 @@ class TestConfigurations:
         indexer = CacheGroup(kind="mla", blocks=2, key_elements=128 + 4, dtype="uint8")
         assert self.caches(folder, catalog) == {cache("mla", 3, key_elements=40), indexer}
 
+    @pytest.mark.parametrize(
+        ("name", "text", "image"),
+        [("meta-llama/Llama-3.2-11B-Vision-Instruct", 32, 8), ("meta-llama/Llama-3.2-90B-Vision-Instruct", 80, 20)],
+    )
+    def test_that_attend_to_an_image_keep_its_tiles(self, name: str, text: int, image: int, analysed: Analysed) -> None:
+        """Four tiles of 40 x 40 patches and a token for the class."""
+        analysis = analysed(name)
+        assert analysis.inventory is not None
+        assert kinds(analysis.inventory) == {
+            attention("full", text, 8, 128),
+            attention("image", image, 8, 128).model_copy(update={"image_tokens": 4 * 1601}),
+        }
+        assert (analysis.analysis_status, analysis.missing) == ("complete", ())
+
+    def test_of_mamba_1_keep_a_window_and_a_vector_for_each_channel(self, analysed: Analysed) -> None:
+        # 8192 channels, a state of 16, a convolution over 4 tokens.
+        for name, blocks in (("tiiuae/falcon-mamba-7b", 64), ("ai21labs/AI21-Jamba-Mini-1.5", 28)):
+            analysis = analysed(name)
+            assert analysis.inventory is not None
+            vectors = StateTensor(shape=(8192, 16), cut_axis=0)
+            assert state(blocks, "mamba1", window(3, 8192), vectors) in kinds(analysis.inventory)
+            assert (analysis.analysis_status, analysis.missing) == ("complete", ())
+
+    def test_of_mamba_2_alone_are_not_taken_for_mamba_1(self, write_model: WriteModel, catalog: Catalog) -> None:
+        sizes = {"num_heads": 8, "head_dim": 16, "state_size": 32, "n_groups": 2, "time_step_rank": 4, "conv_kernel": 4}
+        mamba2 = {"model_type": "mamba2", "hidden_size": 64, "expand": 2, "num_hidden_layers": 2, "vocab_size": 256}
+        convolution = window(3, 128 + 2 * 2 * 32, groups=2, group_elements=2 * 32)
+        assert self.caches(write_model(base={**mamba2, **sizes}), catalog) == {
+            state(2, "mamba2", convolution, matrices(8, 16, 32))
+        }
+
     def test_with_an_encoder_are_refused(self, write_model: WriteModel, catalog: Catalog) -> None:
         sizes = {"d_model": 64, "num_layers": 2, "num_heads": 4, "d_kv": 16, "d_ff": 128, "vocab_size": 256}
         silent = {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], **sizes}
@@ -269,7 +308,7 @@ class TestConfigurations:
             with pytest.raises(BadInputError, match="encoder"):
                 api.analyze(str(write_model(base=silent, **stated)), catalog=catalog)
 
-    def test_that_attend_to_an_image_leave_those_blocks_out_and_say_so(
+    def test_without_their_image_s_sizes_leave_those_blocks_out_and_say_so(
         self, write_model: WriteModel, catalog: Catalog
     ) -> None:
         text = {

@@ -1,4 +1,4 @@
-"""181 published configurations: each is sized as its checkpoint is published, or differs for a named reason."""
+"""183 published configurations: each is sized as its checkpoint is published, or differs for a named reason."""
 
 import pytest
 

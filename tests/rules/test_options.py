@@ -158,6 +158,12 @@ class TestRoleStaysNative:
     def test_forbids_heads_and_routers_in_vllm(self, case: MakeCase, role: str) -> None:
         assert "role-stays-native" in broken(case(role=role))
 
+    @pytest.mark.parametrize("role", ["linear_attn_in", "linear_attn_out"])
+    def test_forbids_the_mixer_of_mamba_1_in_vllm_and_no_other(self, case: MakeCase, role: str) -> None:
+        assert "role-stays-native" in broken(case(role=role, model_type="jamba"))
+        assert "role-stays-native" not in broken(case(role=role, model_type="qwen3_next"))
+        assert "role-stays-native" not in broken(case(role=role, model_type="jamba", backend="sglang"))
+
     def test_heads_are_open_where_nothing_serves(self, case: MakeCase) -> None:
         assert broken(case(role="lm_head", backend="none")) == set()
 
