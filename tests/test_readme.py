@@ -30,6 +30,7 @@ def test_make_targets_exist() -> None:
     assert {command.removeprefix("make ") for command in MAKE} <= targets
 
 
+@pytest.mark.slow
 def test_commands_run_as_written(tmp_path: Path) -> None:
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HF_HUB_OFFLINE": "1"}
     for command in SOLVE:

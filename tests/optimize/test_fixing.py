@@ -144,7 +144,9 @@ class TestProofs:
 
 
 class TestLarge:
-    @pytest.mark.parametrize("part", BUDGETS)
+    @pytest.mark.parametrize(
+        "part", [pytest.param(0.1, marks=pytest.mark.slow), 0.35, pytest.param(0.7, marks=pytest.mark.slow)]
+    )
     @pytest.mark.parametrize("shapes", [None, 7])
     def test_3000_units_agree_with_highs(self, shapes: int | None, part: float) -> None:
         instance = large(3000, shapes=shapes)

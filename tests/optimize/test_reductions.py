@@ -108,7 +108,7 @@ class TestCountIdentical:
 
 class TestFixing:
     @given(problems(), st.sampled_from(["risk", "time"]), st.floats(0, 1), st.floats(0, 1.2))
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=150, deadline=None)
     def test_the_core_has_all_that_is_within_the_limits(
         self, instance: Problem, objective: str, part: float, share: float
     ) -> None:
