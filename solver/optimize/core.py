@@ -155,8 +155,8 @@ class _Model:
         solver = new_solver(self._settings)
         # Rows under a literal are else no part of the relaxation, which alone sees that a budget is too small.
         solver.parameters.linearization_level = 2
-        # Rows that hold each other are merged here: one byte too few else takes ten times as long to refute. The trap for
-        # OR-Tools has rows under literals, with this at its default.
+        # Rows that hold each other are merged here: one byte too few else takes ten times as long to refute. The trap
+        # for OR-Tools has rows under literals, with this at its default.
         solver.parameters.ClearField("presolve_inclusion_work_limit")
         status = solver.status_name(solver.solve(self._model))
         if status not in {"OPTIMAL", "FEASIBLE", "INFEASIBLE"}:
