@@ -74,18 +74,24 @@ def _times(assignment: Assignment, context: Context, *, kv_fp8: bool) -> Times:
     return Roofline(context.catalog, context.inventory, context.service, model_type).times(placed, kv_fp8=kv_fp8)
 
 
-def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alternative:
-    """Return the alternative that a picked point makes."""
-    assignment = assign(pick.point, choices.partition)
-    patterns = to_patterns(
+def patterns_of(assignment: Assignment, choices: Choices, context: Context, *, kv_fp8: bool) -> QuarkPatterns:
+    """Return the patterns that a plan of a request is written with; see `to_patterns`."""
+    return to_patterns(
         assignment,
         context.template,
         context.catalog,
         choices.excludes,
-        kv_fp8=pick.point.problem.settings.kv_cache_scheme is not None,
+        kv_fp8=kv_fp8,
         convolutions=context.inventory.convolutions,
         at_most=context.request.max_overrides,
     )
+
+
+def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alternative:
+    """Return the alternative that a picked point makes."""
+    assignment = assign(pick.point, choices.partition)
+    kv_fp8 = pick.point.problem.settings.kv_cache_scheme is not None
+    patterns = patterns_of(assignment, choices, context, kv_fp8=kv_fp8)
     return as_written(number, pick, assignment, patterns, choices, context)
 
 

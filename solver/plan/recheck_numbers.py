@@ -15,6 +15,9 @@ from solver.rules.patterns import matches_path
 TIMES = frozenset({"decode_seconds_per_token", "prefill_seconds"})
 """Fields of a plan that say how long something takes."""
 
+_PATTERNS = frozenset({"scheme_shares", "overrides", "fewest_overrides"})
+"""Fields of a plan that follow from its patterns alone."""
+
 
 def _numbers(plan: Recomputed, names: AbstractSet[str]) -> Iterator[Difference]:
     if plan.alternative is not None:
@@ -42,7 +45,7 @@ def _torn_experts(plan: Recomputed) -> Iterator[Difference]:
 
 def pattern_check(plan: Recomputed, template_excludes: Sequence[str]) -> Check:
     """Check that the patterns give every layer what was counted, and those that are to stay native nothing."""
-    found = [*_torn_experts(plan), *_useless(plan), *_numbers(plan, {"scheme_shares", "overrides"})]
+    found = [*_torn_experts(plan), *_useless(plan), *_numbers(plan, _PATTERNS)]
     for member in plan.choices.partition.native:
         scheme = plan.schemes[member]
         if scheme != NATIVE:
@@ -122,7 +125,7 @@ def _rest(plan: Recomputed) -> Iterator[Difference]:
     found = (
         *_torn_experts(plan),
         *_useless(plan),
-        *_numbers(plan, {"scheme_shares", "overrides", "footprint", *TIMES}),
+        *_numbers(plan, {"footprint", *_PATTERNS, *TIMES}),
         *_losses(plan),
         *_notes(plan),
         *broken_rules(plan),

@@ -1,17 +1,17 @@
 """A written plan priced anew: what its patterns give each layer, and what that takes by the planner's own builders."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from solver.catalog import NATIVE
-from solver.errors import PlannerError
+from solver.errors import PlannerError, VerificationError
 from solver.optimize.build import build_problem
 from solver.optimize.problem import Point, Problem, Proof
 from solver.plan.alternatives import Pick
 from solver.plan.assignment import Assignment
 from solver.plan.choices import Choices, find_choices
 from solver.plan.context import Context
-from solver.plan.describe import as_written
+from solver.plan.describe import as_written, patterns_of
 from solver.plan.document import Alternative
 from solver.plan.expansion import Expansion, expand
 from solver.plan.patterns import QuarkPatterns
@@ -64,6 +64,17 @@ def _settings(stated: Alternative, context: Context) -> Settings:
     return Settings(algorithms, stated.kv_cache_scheme, settings_target(context).exports[0])
 
 
+def _are_fewest(
+    patterns: QuarkPatterns, assignment: Assignment, choices: Choices, context: Context, kv_cache_scheme: str | None
+) -> bool:
+    """Return whether the search proves again that no fewer patterns write a plan: not so for what it cannot write."""
+    try:
+        again = patterns_of(assignment, choices, context, kv_fp8=kv_cache_scheme is not None)
+    except VerificationError:
+        return False
+    return again.fewest and again.beside(choices.excludes) == patterns.beside(choices.excludes)
+
+
 def recompute(stated: Alternative, context: Context) -> Recomputed:
     """Return a plan of a request, expanded to every layer and priced.
 
@@ -102,11 +113,11 @@ def recompute(stated: Alternative, context: Context) -> Recomputed:
     counts = tuple((part.count,) for part in problem.classes)
     vector = problem.vector(counts)
     point = Point(problem, counts, vector, Proof("optimal", "risk", vector[1], vector[1]))
-    patterns = QuarkPatterns(
-        stated.global_scheme, stated.exclude_layers, stated.layer_quant_config, stated.fewest_overrides
-    )
+    assignment = Assignment(schemes)
+    patterns = QuarkPatterns(stated.global_scheme, stated.exclude_layers, stated.layer_quant_config)
     try:
-        described = as_written(stated.id, Pick(point, (stated.name,)), Assignment(schemes), patterns, choices, context)
+        patterns = replace(patterns, fewest=_are_fewest(patterns, assignment, choices, context, stated.kv_cache_scheme))
+        described = as_written(stated.id, Pick(point, (stated.name,)), assignment, patterns, choices, context)
     except PlannerError as error:
         return _unpriced(found, error.what.rstrip("."))
     return Recomputed(stated, context, choices, expansion, settings, tuple(decided), problem, described)
