@@ -89,7 +89,7 @@ class TestDropDominated:
 
 class TestCountIdentical:
     @given(repeated())
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=50, deadline=None)
     def test_keeps_all_costs(self, instance: Problem) -> None:
         reduced = count_identical(instance)
         costs = {instance.vector(counts) for counts in all_counts(instance)}

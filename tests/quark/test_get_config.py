@@ -54,6 +54,7 @@ class TestTemplates:
         for alternative in answer.alternatives:
             check_config(config_of(alternative, model_type), alternative, llm_template.get(model_type))
 
+    @pytest.mark.slow
     def test_take_every_algorithm_that_they_have(self, solve: Solve, llm_template: Any) -> None:
         template = llm_template.get("llama")
         named = [name for name, config in template.algo_config.items() if config is not None]
