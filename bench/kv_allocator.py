@@ -81,12 +81,15 @@ Answer = dict[str, str]
 
 @cache
 def models() -> dict[str, dict[str, Any]]:
-    """Return configurations by model: those of the bundled zoo, more of the tests' zoo, and Gemma 3n's defaults."""
+    """Return configurations by model: of the bundled zoo, more of the tests' zoo, and defaults of further types."""
     found = {model.name: model.config for model in Catalog().models}
-    records = [json.loads(line) for line in (DATA / "zoo.jsonl").read_text(encoding="utf-8").splitlines()]
-    further = {record["name"]: record["config"] for record in records if record["name"] in FURTHER}
-    document = json.loads((DATA / "gemma3n_defaults.json").read_text(encoding="utf-8"))
-    return found | further | {document["name"]: document["config"]}
+    further = {name: config for name, config in _records("zoo.jsonl").items() if name in FURTHER}
+    return found | further | _records("default_configs.jsonl")
+
+
+def _records(name: str) -> dict[str, dict[str, Any]]:
+    lines = (DATA / name).read_text(encoding="utf-8").splitlines()
+    return {record["name"]: record["config"] for record in map(json.loads, lines)}
 
 
 def _configuration(config: dict[str, Any]) -> Any:

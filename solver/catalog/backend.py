@@ -13,6 +13,7 @@ Support = Literal["native", "emulated", "unsupported", "unknown"]
 LayerKind = Literal["dense", "experts"]
 ExportFormat = Literal["quark", "gguf"]
 ImageCaches = Literal["own", "slots", "text"]
+DtypeOfState = Literal["model", "bfloat16", "float16", "float32"]
 FootprintName = Literal["weights", "kv_cache", "activation", "runtime"]
 
 
@@ -90,6 +91,17 @@ class KVPool(Profile):
         return value
 
 
+class StateDtypes(Profile):
+    """Types of a recurrent state's tensors where the stack does not take those that vLLM takes.
+
+    A type that the model's configuration states for its recurrent tensor wins over `recurrent`.
+    """
+
+    window: DtypeOfState
+    recurrent: DtypeOfState
+    source: str = Field(min_length=3)
+
+
 class Backend(Profile):
     """One serving stack at one version."""
 
@@ -113,6 +125,7 @@ class Backend(Profile):
         description="layers that attend to an image keep its tokens alone (own); each token of text or image has a "
         "slot in every layer (slots); they have a cache of text like all others, and no image is kept (text)",
     )
+    state_dtypes: StateDtypes | None = Field(default=None, description="none: the types that the inventory states")
     activations: Activations
     non_torch: dict[Literal["single", "parallel"], Band]
     graphs: Band

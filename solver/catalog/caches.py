@@ -7,7 +7,7 @@ from pydantic import Field
 from solver.catalog.base import Profile
 from solver.catalog.fields import Names, first_field
 
-Recurrence = Literal["gated_delta_net", "mamba2", "mamba1", "short_conv"]
+Recurrence = Literal["gated_delta_net", "kimi_delta_attention", "mamba2", "mamba1", "short_conv"]
 """Kinds of recurrent layers by the shape of their state."""
 
 
@@ -90,6 +90,7 @@ class StateFields(Profile):
     """Field names of each kind of recurrence; a model whose configuration has all of a kind has it."""
 
     gated_delta_net: dict[str, Names]
+    kimi_delta_attention: dict[str, Names]
     mamba2: dict[str, Names]
     mamba1: dict[str, Names]
     mamba1_beside_attention: dict[str, Names]

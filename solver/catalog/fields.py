@@ -15,12 +15,13 @@ def first_field(names: Names, config: Any) -> Any:
 
 
 class LayerTypes(Profile):
-    """Entries of `layer_types` by the kind of cache that such a block needs."""
+    """Entries of `layer_types` by the kind of cache that such a block needs; `both` is a state and full attention."""
 
     full: tuple[str, ...]
     sliding: tuple[str, ...]
     chunked: tuple[str, ...]
     state: tuple[str, ...]
+    both: tuple[str, ...]
     none: tuple[str, ...]
 
     def cache_of(self, layer_type: str) -> str | None:

@@ -80,9 +80,11 @@ def footprint(
         typer.echo(to_json(report.model_dump(mode="json")), nl=False)
         return
     print_footprints(report, answers())
-    asked = budget or "40GB"
+    asked = f"--hardware {settled.hardware}" + (f" --budget {budget or '40GB'}" if report.plannable else "")
     answers().print(
-        f"Next: solve --model {model} --hardware {settled.hardware} --budget {asked}",
+        f"Next: solve --model {model} {asked}"
+        if report.plannable
+        else f"No layer may have a scheme here. Why: solve explain {model} {asked} --layer '*'",
         soft_wrap=True,
         markup=False,
         style="dim",

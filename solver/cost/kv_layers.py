@@ -89,15 +89,23 @@ def _state_elements(tensor: StateTensor, tensor_parallel: int) -> int:
     return cut * rest
 
 
+def _state_bytes(group: CacheGroup, service: Service, native: int) -> int:
+    """Return the bytes that one sequence's state of one layer takes on one device."""
+    stated = service.backend.state_dtypes
+    total = 0
+    for index, tensor in enumerate(group.state):
+        own = tensor.dtype
+        if stated is not None and own == "model":
+            own = stated.window if index == 0 else stated.recurrent
+        size = native if own == "model" else DTYPE_BYTES[own]
+        total += _state_elements(tensor, service.tensor_parallel) * size
+    return total
+
+
 def _layer(group: CacheGroup, service: Service, inventory: Inventory, slots: int, *, fp8: bool) -> LayerCache:
     native = served_dtype_bytes(inventory)
     if group.kind == "state":
-        sizes = (
-            _state_elements(tensor, service.tensor_parallel)
-            * (native if tensor.dtype == "model" else DTYPE_BYTES[tensor.dtype])
-            for tensor in group.state
-        )
-        return LayerCache("state", state_bytes=sum(sizes), recurrence=group.recurrence)
+        return LayerCache("state", state_bytes=_state_bytes(group, service, native), recurrence=group.recurrence)
     handling = service.backend.image_caches
     return LayerCache(
         "full" if group.kind == "image" and handling != "own" else group.kind,

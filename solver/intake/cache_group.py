@@ -36,7 +36,8 @@ class CacheGroup(Record):
     For `mla`, `key_elements` is what is held once for all heads: a latent and its rotary part, or an indexer's key.
     What awaits compression is `sliding`, with the tokens that go into an entry as its window.
     For `image`, `image_tokens` are what is kept of one image, whatever the context.
-    For `state`, `state` lists the tensors that one sequence keeps in one layer, whatever its length.
+    For `state`, `state` lists the tensors that one sequence keeps in one layer, whatever its length: the window of a
+    convolution first.
     """
 
     kind: CacheKind

@@ -66,11 +66,26 @@ def _attention(kind: str, config: Any, fields: ConfigFields) -> CacheGroup:
     )
 
 
-def _latent_blocks(config: Any, caches: CacheFields) -> Iterator[tuple[int, CacheGroup]]:
-    """Yield the caches of latent attention, and those of its indexer where it is sparse."""
+def _state(layer_type: str, config: Any, caches: CacheFields, missing: list[str]) -> Iterator[CacheGroup]:
+    """Yield the state of a block, or add to `missing` that it is not known."""
+    found = find_state(config, caches)
+    if found is None:
+        missing.append(f"size of the state of layer type {layer_type!r} (taken as 0)")
+    else:
+        yield CacheGroup(kind="state", blocks=1, recurrence=found[0], state=found[1])
+
+
+def _latent_blocks(
+    config: Any, fields: ConfigFields, caches: CacheFields, missing: list[str]
+) -> Iterator[tuple[int, CacheGroup]]:
+    """Yield the caches of latent attention, of its indexer where it is sparse, and the states of other blocks."""
     width = int(first_field(caches.latent.rank, config)) + int(first_field(caches.latent.rotary, config))
     latent = CacheGroup(kind="mla", blocks=1, key_elements=width)
-    yield from ((block, latent) for block in range(config.num_hidden_layers))
+    for block, layer_type in enumerate(getattr(config, "layer_types", None) or [""] * config.num_hidden_layers):
+        if fields.layer_types.cache_of(layer_type) == "state":
+            yield from ((block, group) for group in _state(layer_type, config, caches, missing))
+        else:
+            yield block, latent
     index = caches.indexer
     key = first_field(index.key, config)
     if key:
@@ -100,14 +115,11 @@ def _blocks(
                 f"cache of layer type {layer_type!r} (taken as full attention, which may be several times "
                 "too much or too little)"
             )
-        if kind == "state":
-            found = find_state(block_config(config, block), caches)
-            if found is None:
-                missing.append(f"size of the state of layer type {layer_type!r} (taken as 0)")
-            else:
-                yield block, CacheGroup(kind="state", blocks=1, recurrence=found[0], state=found[1])
-        elif kind != "none":
-            yield block, _attention(kind or "full", block_config(config, block), fields)
+        own_config = block_config(config, block)
+        if kind in {"state", "both"}:
+            yield from ((block, group) for group in _state(layer_type, own_config, caches, missing))
+        if kind not in {"state", "none"}:
+            yield block, _attention("full" if kind in {None, "both"} else kind, own_config, fields)
 
 
 def cache_groups(
@@ -129,7 +141,7 @@ def cache_groups(
     if first_field(caches.compressed.rates, config) is not None:
         found = compressed_blocks(config, fields, caches, missing)
     elif first_field(caches.latent.rank, config) is not None:
-        found = _latent_blocks(config, caches)
+        found = _latent_blocks(config, fields, caches, missing)
     else:
         found = _blocks(config, fields, caches, missing, caches.images.tokens(whole))
     blocks: dict[CacheGroup, list[int]] = defaultdict(list)

@@ -22,6 +22,14 @@ def _gated_delta_net(size: Sizes, dtype: str) -> tuple[StateTensor, ...]:
     )
 
 
+def _kimi_delta_attention(size: Sizes, dtype: str) -> tuple[StateTensor, ...]:
+    """Return a window over queries, keys and values, and a square matrix for each head."""
+    return (
+        StateTensor(shape=(size["kernel"] - 1, 3 * size["heads"] * size["head_dim"]), cut_axis=1),
+        _recurrent((size["heads"], size["head_dim"], size["head_dim"]), dtype),
+    )
+
+
 def _mamba2(size: Sizes, dtype: str) -> tuple[StateTensor, ...]:
     """Return a window over heads and groups, and a head_dim x state matrix for each head."""
     group = 2 * size["state"]
@@ -52,6 +60,7 @@ def _recurrent(shape: tuple[int, ...], dtype: str) -> StateTensor:
 
 _FORMS: dict[str, tuple[Recurrence, Callable[[Sizes, str], tuple[StateTensor, ...]]]] = {
     "gated_delta_net": ("gated_delta_net", _gated_delta_net),
+    "kimi_delta_attention": ("kimi_delta_attention", _kimi_delta_attention),
     "mamba2": ("mamba2", _mamba2),
     "mamba1": ("mamba1", _mamba1),
     "mamba1_beside_attention": ("mamba1", _mamba1),

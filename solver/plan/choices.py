@@ -80,6 +80,21 @@ def find_choices(context: Context) -> Choices:
         If no layer may have any scheme.
 
     """
+    choices = any_choices(context)
+    if not choices.schemes:
+        raise _nothing_allowed(context, choices)
+    return choices
+
+
+def any_choices(context: Context) -> Choices:
+    """Return the units of a model and the schemes that each may have, even where no layer may have any.
+
+    Raises
+    ------
+    BadInputError
+        If a pattern of the user's matches nothing, or asks for what a rule forbids whatever the user says.
+
+    """
     request = context.request
     members = members_of(context)
     check_patterns(request.exclude, members, "--exclude")
@@ -121,10 +136,7 @@ def find_choices(context: Context) -> Choices:
         )
         for name in parts.widened
     )
-    choices = Choices(replace(parts, units=tuple(allowed)), allowed, excludes, tuple(risks))
-    if not choices.schemes:
-        raise _nothing_allowed(context, choices)
-    return choices
+    return Choices(replace(parts, units=tuple(allowed)), allowed, excludes, tuple(risks))
 
 
 def _torn_notes(context: Context, torn: Sequence[Unit]) -> list[RiskNote]:

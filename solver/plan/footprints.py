@@ -17,7 +17,7 @@ from solver.errors import BadInputError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
 from solver.optimize.build import tied_to_cache
-from solver.plan.choices import find_choices
+from solver.plan.choices import any_choices
 from solver.plan.context import Context, resolve
 from solver.plan.document import FootprintPart, ServicePart
 from solver.plan.planner import service_part
@@ -63,6 +63,11 @@ class FootprintReport(BaseModel):
     assumptions: tuple[str, ...]
     missing: tuple[str, ...]
 
+    @property
+    def plannable(self) -> bool:
+        """Whether some layer may have a scheme."""
+        return any(bill.scheme != NATIVE for bill in self.bills)
+
 
 @dataclass(frozen=True)
 class _Stage:
@@ -101,7 +106,7 @@ class _Stage:
 
 
 def _stage(context: Context, *, kv_fp8: bool) -> _Stage:
-    choices = find_choices(context)
+    choices = any_choices(context)
     units, allowed = choices.partition.units, choices.allowed
     if kv_fp8:
         units, allowed = tied_to_cache(choices.partition, allowed, context.template.kv_layers)
@@ -176,8 +181,6 @@ def uniform_bills(
     ------
     BadInputError
         If a name, the context or the number of stages cannot be used.
-    NoAnswerError
-        If no layer may have any scheme.
 
     """
     context = resolve(request, analysis, inventory, catalog)

@@ -125,14 +125,29 @@ class TestPool:
         assert found.request_bytes == 3 * found.reserved_bytes
 
     def test_a_profile_says_the_copies_of_every_kind_of_state(self, tmp_path: Path) -> None:
-        text = text_of("backends/vllm.yaml", {"gated_delta_net: 2, mamba2: 3, mamba1: 2, short_conv: 2": "mamba2: 3"})
-        with pytest.raises(BadInputError, match=r"state_blocks.*lacks gated_delta_net, mamba1, short_conv"):
+        text = text_of(
+            "backends/vllm.yaml",
+            {"gated_delta_net: 2, kimi_delta_attention: 2, mamba2: 3, mamba1: 2, short_conv: 2": "mamba2: 3"},
+        )
+        kinds = "gated_delta_net, kimi_delta_attention, mamba1, short_conv"
+        with pytest.raises(BadInputError, match=rf"state_blocks.*lacks {kinds}"):
             list(catalog_with(tmp_path, {"backends/vllm.yaml": text}).backends)
 
     def test_other_stacks_add_up_their_layers(self) -> None:
         found = need(service(4096, concurrency=2, backend="sglang"), *HYBRID)
         assert found.reserved_bytes == found.padding_bytes == 0
         assert found.total_bytes == 2 * (4096 * 4 * 8 * 256 * 2 + 12 * 1000 * 2)
+
+    def test_sglang_keeps_recurrent_tensors_in_32_bits_unless_the_model_says_otherwise(self) -> None:
+        # SGLang 0.5.23, srt/configs/mamba_utils.py: BaseLinearStateParams.mamba_cache_per_req and mamba2_state_dtype.
+        window, matrix = StateTensor(shape=(3, 100), cut_axis=1), StateTensor(shape=(4, 16, 16), cut_axis=0)
+        stated = matrix.model_copy(update={"dtype": "bfloat16"})
+        state = STATE.model_copy(update={"state": (window, matrix)})
+        found = need(service(4096, backend="sglang"), state)
+        assert found.total_bytes == 3 * (3 * 100 * 2 + 4 * 16 * 16 * 4)
+        narrow = need(service(4096, backend="sglang"), state.model_copy(update={"state": (window, stated)}))
+        assert narrow.total_bytes == 3 * (3 * 100 * 2 + 4 * 16 * 16 * 2)
+        assert need(service(4096), state).payload_bytes == narrow.total_bytes
 
     def test_nothing_is_needed_without_caches(self) -> None:
         assert need(service(4096)).total_bytes == 0

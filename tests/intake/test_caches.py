@@ -4,11 +4,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import transformers
 
 from solver import api
 from solver.catalog import Catalog
 from solver.errors import BadInputError
 from solver.intake.cache_group import CacheGroup, StateTensor
+from solver.intake.caches import cache_groups
 from solver.intake.inventory import Inventory
 from solver.intake.states import find_state
 from tests.intake.conftest import Analysed, Inventoried, WriteModel
@@ -215,6 +217,30 @@ class TestConfigurations:
         analysis = api.analyze(str(folder), catalog=catalog)
         assert analysis.analysis_status == "partial"
         assert any("state" in fact for fact in analysis.missing)
+
+    @pytest.mark.parametrize(
+        ("base", "kinds"),
+        [
+            # Attention and a mixer side by side in each block; after the mixer in some; and latent attention in some.
+            ({"model_type": "falcon_h1", "mamba_n_heads": 8, "mamba_d_ssm": 64}, [("state", 6), ("full", 6)]),
+            (
+                {"model_type": "zamba2", "layers_block_type": (["linear_attention"] * 2 + ["hybrid"]) * 2},
+                [("state", 6), ("full", 2)],
+            ),
+            (
+                {"model_type": "kimi_linear", "layer_types": ["linear_attention", "full_attention"] * 3},
+                [("state", 3), ("mla", 3)],
+            ),
+        ],
+    )
+    def test_with_states_beside_attention_count_both(
+        self, base: dict[str, object], kinds: list[tuple[str, int]], write_model: WriteModel, catalog: Catalog
+    ) -> None:
+        sizes = {"num_hidden_layers": 6, "hidden_size": 64, "vocab_size": 256}
+        whole = transformers.AutoConfig.for_model(**sizes, **base)
+        found, missing = cache_groups(whole, catalog.config_fields, catalog.cache_fields)
+        assert missing == []
+        assert [(group.kind, group.blocks) for group in found] == kinds
 
     def test_that_leave_a_size_of_their_state_out_do_not_have_it(self, catalog: Catalog) -> None:
         sizes = {"mamba_num_heads": 8, "mamba_head_dim": 32, "ssm_state_size": 16, "n_groups": 1, "conv_kernel": 4}

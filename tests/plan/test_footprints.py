@@ -1,10 +1,13 @@
 """The bill of a model in service: equal to that of plans, true at its limits, honest about speed."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from solver import api
 from solver.catalog import NATIVE, Catalog
-from solver.errors import BadInputError
+from solver.errors import BadInputError, NoAnswerError
 from solver.plan.footprints import FootprintReport, UniformBill
 from solver.plan.request import PlanRequest
 from tests.conftest import Analyse, Solve
@@ -50,6 +53,18 @@ def test_a_uniform_bill_is_that_of_the_plan_with_that_scheme_alone(
         (scheme,) = set(plan.scheme_shares) - {NATIVE}
         if not plan.layer_quant_config:
             assert line(found, scheme).footprint == plan.footprint
+
+
+def test_where_no_layer_may_have_a_scheme_the_unquantized_bill_stands_alone(tmp_path: Path, catalog: Catalog) -> None:
+    # vLLM 0.33 loads Mamba-1's mixers in the model's own type only, and there is nothing else to quantize.
+    sizes = {"num_hidden_layers": 3, "hidden_size": 64, "intermediate_size": 128, "state_size": 8, "vocab_size": 256}
+    config = {"model_type": "falcon_mamba", "architectures": ["FalconMambaForCausalLM"], **sizes}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    request = PlanRequest(model=str(tmp_path), hardware="mi300x")
+    found = api.footprints(request, api.analyze(request.model, catalog=catalog, cache=False), catalog=catalog)
+    assert [bill.scheme for bill in found.bills] == [NATIVE]
+    with pytest.raises(NoAnswerError):
+        api.solve(request, catalog=catalog)
 
 
 @pytest.mark.parametrize("model", MODELS)
