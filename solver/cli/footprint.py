@@ -1,6 +1,6 @@
 """`solve footprint`: the whole bill, without a plan."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,8 +16,36 @@ from solver.cli.options import (
 )
 from solver.cli.solve import Kv, Mtp
 
+if TYPE_CHECKING:
+    from solver.plan.footprints import FootprintReport
+
+
+def _flags(context: typer.Context, leave: tuple[str, ...]) -> str:
+    """Return the flags that were given and that `solve` has too, as they are typed."""
+    given = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        value, source = context.params[name], context.get_parameter_source(name)
+        if name in leave or source is None or source.name != "COMMANDLINE":
+            continue
+        given.append(parameter.opts[0] if value is True else f"{parameter.opts[0]} {getattr(value, 'value', value)}")
+    return " ".join(given)
+
+
+def _next_step(context: typer.Context, report: "FootprintReport", model: str, hardware: str | None) -> str:
+    """Return the command to go on with, or why there is none."""
+    machine = f"{model} --hardware {hardware}"
+    flags = _flags(context, leave=("model", "hardware", "pp", "as_json"))
+    if not report.plannable:
+        return f"No layer may have a scheme here. Why: solve explain {machine} --layer '*'"
+    if report.pipeline_stages > 1:
+        return f"`solve` plans without pipeline stages. As one stage: solve {machine} {flags}".rstrip()
+    budget = "" if "--budget" in flags else " --budget 40GB"
+    return f"Next: solve {machine} {flags}".rstrip() + budget
+
 
 def footprint(
+    ctx: typer.Context,
     model: Annotated[str, typer.Argument(help="A config.json, a checkpoint's folder, a bundled model or a hub id.")],
     hardware: HardwareOption = None,
     budget: Annotated[
@@ -80,12 +108,4 @@ def footprint(
         typer.echo(to_json(report.model_dump(mode="json")), nl=False)
         return
     print_footprints(report, answers())
-    asked = f"--hardware {settled.hardware}" + (f" --budget {budget or '40GB'}" if report.plannable else "")
-    answers().print(
-        f"Next: solve --model {model} {asked}"
-        if report.plannable
-        else f"No layer may have a scheme here. Why: solve explain {model} {asked} --layer '*'",
-        soft_wrap=True,
-        markup=False,
-        style="dim",
-    )
+    answers().print(_next_step(ctx, report, model, settled.hardware), soft_wrap=True, markup=False, style="dim")

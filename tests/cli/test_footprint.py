@@ -18,7 +18,21 @@ def test_prints_a_table_that_fits_and_says_what_to_do_next(run: Run) -> None:
     assert "unquantized" in done.out
     assert "uint4_wo_128" in done.out
     assert "estimates by roofline" in done.out
-    assert f"Next: solve --model {MODEL} --hardware mi300x --budget 40GB" in done.out
+    assert f"Next: solve {MODEL} --hardware mi300x --budget 40GB" in done.out
+
+
+def test_the_next_command_asks_solve_for_the_same_service(run: Run) -> None:
+    flags = ("--context", "4k", "--tp", "2", "--kv", "fp8", "--concurrency", "3", "--budget", "6GB")
+    billed = run(*COMMAND, *flags)
+    said = billed.out.splitlines()[-1].removeprefix("Next: solve ")
+    answer = run(*said.split(), "--json").document
+    assert answer["service"] == run(*COMMAND, *flags, "--json").document["service"]
+    assert all(plan["kv_cache_scheme"] == "fp8" for plan in answer["alternatives"])
+
+
+def test_stages_are_told_to_be_for_bills_alone(run: Run) -> None:
+    said = run(*COMMAND, "--pp", "2").out.splitlines()[-1]
+    assert said == f"`solve` plans without pipeline stages. As one stage: solve {MODEL} --hardware mi300x"
 
 
 def test_marks_what_does_not_fit(run: Run) -> None:
