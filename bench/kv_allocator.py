@@ -79,10 +79,14 @@ KV_DTYPES = {"native": "auto", "fp8": "fp8"}
 Answer = dict[str, str]
 
 
+_catalog = cache(Catalog)
+"""One for all questions: to read the profiles takes longer than to answer."""
+
+
 @cache
 def models() -> dict[str, dict[str, Any]]:
     """Return configurations by model: of the bundled zoo, more of the tests' zoo, and defaults of further types."""
-    found = {model.name: model.config for model in Catalog().models}
+    found = {model.name: model.config for model in _catalog().models}
     further = {name: config for name, config in _records("zoo.jsonl").items() if name in FURTHER}
     return found | further | _records("default_configs.jsonl")
 
@@ -105,7 +109,7 @@ def caches(model: str) -> tuple[Inventory, tuple[str, ...]]:
     shipped = shipped_analysis(ModelSource(model, "zoo", models()[model]))
     if shipped is not None and shipped.inventory is not None:
         return shipped.inventory, shipped.missing
-    whole, catalog = _configuration(models()[model]), Catalog()
+    whole, catalog = _configuration(models()[model]), _catalog()
     config = whole.get_text_config()
     groups, missing = cache_groups(config, catalog.config_fields, catalog.cache_fields, whole)
     context = catalog.config_fields.first("context", config)
@@ -114,7 +118,7 @@ def caches(model: str) -> tuple[Inventory, tuple[str, ...]]:
 
 def planned(answer: Answer) -> CacheNeed:
     """Return what the planner says to a question that vLLM answered."""
-    catalog = Catalog()
+    catalog = _catalog()
     service = Service(
         catalog.hardware.get("mi300x"),
         catalog.backends.get("vllm"),
@@ -135,7 +139,7 @@ def agrees(answer: Answer) -> bool:
 
 
 def _requests() -> list[dict[str, Any]]:
-    batched = int(Catalog().backends.get("vllm").activations.max_batched_tokens.value)
+    batched = int(_catalog().backends.get("vllm").activations.max_batched_tokens.value)
     return [
         {
             "model": model,

@@ -377,11 +377,11 @@ class TestSums:
     )
     def test_are_exact_whatever_is_stored_and_built(
         self,
+        catalog: Catalog,
         found: dict[str, tuple[str, int, int]],
         built: dict[str, int],
         dtype_bytes: int,
     ) -> None:
-        catalog = Catalog()
         tensors = [stored(name, dtype, (rows, columns)) for name, (dtype, rows, columns) in found.items()]
         shared = {"lm_head.weight": "model.embed_tokens.weight"} if "model.embed_tokens.weight" in built else {}
         parameters = {name: count for name, count in built.items() if name not in shared}
