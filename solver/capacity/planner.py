@@ -1,0 +1,199 @@
+"""The main job: from a fleet to which plan each model has, and where its replicas lie."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from solver.capacity.candidates import PLAN_SECONDS, Candidate, Kind, Offers, traffic_of
+from solver.capacity.describe import nodes_that_may_go, placed_nodes, served_model
+from solver.capacity.document import CapacityPlan, CapacityProvenance, StagePart
+from solver.capacity.fleet import Fleet
+from solver.capacity.fleet_file import read_fleet
+from solver.capacity.measured import Measured, read_measured
+from solver.capacity.options import Demand, Question, tokens_per_second, weights_of
+from solver.capacity.placement import Found, place
+from solver.capacity.problem import PRICE_STEPS, Minimized, Node, Problem
+from solver.catalog import Catalog
+from solver.errors import BadInputError, NoAnswerError
+from solver.optimize.cpsat import SolverSettings
+from solver.version import __version__
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A fleet with everything that was asked of it."""
+
+    fleet: Fleet
+    catalog: Catalog
+    survive: int
+    minimized: Minimized
+    settings: SolverSettings
+
+
+def kinds_of(fleet: Fleet, catalog: Catalog) -> tuple[list[Kind], list[int]]:
+    """Return the kinds of devices of a fleet, and the kind of each group of nodes.
+
+    Raises
+    ------
+    BadInputError
+        If hardware is unknown, or nobody says how many devices a node has.
+
+    """
+    devices = [_devices(fleet, catalog, group) for group in range(len(fleet.nodes))]
+    names = [(catalog.hardware.get(group.hardware).name, group.memory_bytes) for group in fleet.nodes]
+    known = list(dict.fromkeys(names))
+    most = [max(count for count, name in zip(devices, names, strict=True) if name == kind) for kind in known]
+    kinds = [Kind(hardware, memory, count) for (hardware, memory), count in zip(known, most, strict=True)]
+    return kinds, [known.index(name) for name in names]
+
+
+def _devices(fleet: Fleet, catalog: Catalog, group: int) -> int:
+    asked = fleet.nodes[group]
+    devices = asked.devices or catalog.hardware.get(asked.hardware).devices_per_node
+    if devices is None:
+        raise BadInputError(
+            f"how many devices a node of {asked.hardware} has is not known.",
+            where=f"nodes.{group}",
+            mend="Say it with `devices`.",
+        )
+    return devices
+
+
+def nodes_of(fleet: Fleet, catalog: Catalog, candidates: Sequence[Sequence[Candidate]]) -> tuple[Node, ...]:
+    """Return every node; what may be used of a device is the least that any stack takes of it by default."""
+    _, kind_of = kinds_of(fleet, catalog)
+    found: list[Node] = []
+    for number, (group, kind) in enumerate(zip(fleet.nodes, kind_of, strict=True)):
+        budgets = [item.service.budget_bytes for offered in candidates for item in offered if item.kind == kind]
+        node = Node(
+            0,
+            number,
+            kind,
+            _devices(fleet, catalog, number),
+            min(budgets, default=0),
+            round((group.price_per_hour or 0) * PRICE_STEPS),
+        )
+        found += [Node(len(found) + index, *_rest(node)) for index in range(group.count)]
+    return tuple(found)
+
+
+def _rest(node: Node) -> tuple[int, int, int, int, int]:
+    return node.group, node.kind, node.devices, node.usable_bytes, node.price
+
+
+def question_of(asked: Asked, offers: Offers) -> Question:
+    """Return the question about a fleet: its demands, the candidates for them, and its nodes."""
+    fleet, catalog = asked.fleet, asked.catalog
+    kinds, _ = kinds_of(fleet, catalog)
+    demands = tuple(Demand(load.name, traffic_of(load), load.most_loss) for load in fleet.models)
+    candidates = tuple(tuple(offers.candidates(load, kinds)) for load in fleet.models)
+    outputs = [
+        tokens_per_second(demand, offered, load.output_tokens)
+        for demand, offered, load in zip(demands, candidates, fleet.models, strict=True)
+    ]
+    nodes = nodes_of(fleet, catalog, candidates)
+    return Question(demands, candidates, nodes, weights_of(outputs), asked.survive, asked.minimized)
+
+
+def document(asked: Asked, offers: Offers, question: Question, problem: Problem, found: Found) -> CapacityPlan:
+    """Return the answer for a placement."""
+    fleet, catalog, placement = asked.fleet, asked.catalog, found.placement
+    served = tuple(
+        served_model(load, question.demands[model], question.candidates[model], problem, placement, model)
+        for model, load in enumerate(fleet.models)
+    )
+    nodes = placed_nodes(fleet, catalog, problem, placement)
+    devices, price, _ = placement.costs(problem)
+    # What decides between equals is no objective of the user's.
+    stages = tuple(
+        StagePart(objective=stage.objective, value=stage.value, bound=stage.bound, optimal=stage.optimal)
+        for stage in found.stages
+        if stage.objective != "work"
+    )
+    return CapacityPlan(
+        fleet=fleet,
+        survive=asked.survive,
+        minimized=asked.minimized,
+        models=served,
+        nodes=nodes,
+        devices_used=devices,
+        devices_total=sum(node.devices for node in problem.nodes),
+        nodes_used=len(nodes),
+        nodes_total=len(problem.nodes),
+        price_per_hour=price / PRICE_STEPS if fleet.priced else None,
+        survives=nodes_that_may_go(problem, placement),
+        status="optimal" if len(stages) > 1 and all(stage.optimal for stage in stages) else "feasible",
+        stages=stages,
+        candidates=sum(map(len, question.candidates)),
+        headroom=(),
+        assumptions=tuple(offers.notes),
+        provenance=CapacityProvenance(
+            tool_version=__version__,
+            profiles_sha256=catalog.fingerprint,
+            ortools_version=version("ortools"),
+            seed=asked.settings.seed,
+            workers=1,
+            time_limit=asked.settings.deterministic_seconds,
+        ),
+    )
+
+
+def capacity(
+    fleet: Fleet | Path | str,
+    *,
+    catalog: Catalog | None = None,
+    survive: int = 0,
+    minimize: Minimized | None = None,
+    measured: Path | str | Sequence[Measured] = (),
+    alternatives: int = 4,
+    headroom: bool = True,
+    seed: int = 0,
+    time_limit: float = 30.0,
+    tell: Callable[[str], None] = lambda _: None,
+) -> CapacityPlan:
+    """Return the plan of each model of a fleet, its replicas, and the devices that they lie on.
+
+    Parameters
+    ----------
+    fleet
+        What is to be served and what there is, or the path of a `fleet.yaml`.
+    survive
+        Nodes that may be lost, whichever they are, with all traffic still carried.
+    minimize
+        `devices` in use, or the `price` of the nodes in use; by default the price where every node has one.
+    measured
+        Throughput that replaces estimates: rows, or the path of a CSV file.
+    alternatives
+        Plans that `solve` is asked for, for each layout of a replica.
+    headroom
+        Whether it is searched how much more traffic would fit.
+    time_limit
+        Deterministic seconds for each solve.
+    tell
+        Called with what is done next.
+
+    Raises
+    ------
+    PlannerError
+        If the fleet cannot be read, a model cannot be planned for, or the traffic does not fit.
+    VerificationError
+        If a placement fails its own re-check; it carries the problem as JSON.
+
+    """
+    catalog = catalog or Catalog()
+    if not isinstance(fleet, Fleet):
+        fleet = read_fleet(Path(fleet))
+    rows = read_measured(Path(measured), catalog) if isinstance(measured, str | Path) else measured
+    if minimize == "price" and not fleet.priced:
+        raise BadInputError("not every node has a price.", where="--minimize price", mend="Give each a price_per_hour.")
+    settings = SolverSettings(seed=seed, deterministic_seconds=time_limit)
+    asked = Asked(fleet, catalog, survive, minimize or ("price" if fleet.priced else "devices"), settings)
+    offers = Offers(catalog, alternatives, seed, min(PLAN_SECONDS, time_limit), rows, tell)
+    question = question_of(asked, offers)
+    problem = question.problem()
+    tell("placing replicas")
+    found = place(problem, settings)
+    if found is None:
+        raise NoAnswerError("the fleet does not carry this traffic.")
+    return document(asked, offers, question, problem, found)
