@@ -1,21 +1,23 @@
 """The main job: from a fleet to which plan each model has, and where its replicas lie."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
 from solver.capacity.candidates import PLAN_SECONDS, Candidate, Kind, Offers, traffic_of
 from solver.capacity.describe import nodes_that_may_go, placed_nodes, served_model
-from solver.capacity.document import CapacityPlan, CapacityProvenance, StagePart
+from solver.capacity.document import CapacityPlan, CapacityProvenance, Headroom, StagePart
 from solver.capacity.fleet import Fleet
 from solver.capacity.fleet_file import read_fleet
+from solver.capacity.headroom import headrooms
 from solver.capacity.measured import Measured, read_measured
 from solver.capacity.options import Demand, Question, tokens_per_second, weights_of
 from solver.capacity.placement import Found, place
 from solver.capacity.problem import PRICE_STEPS, Minimized, Node, Problem
+from solver.capacity.refusal import refusal, refuse_model
 from solver.catalog import Catalog
-from solver.errors import BadInputError, NoAnswerError
+from solver.errors import BadInputError
 from solver.optimize.cpsat import SolverSettings
 from solver.version import __version__
 
@@ -88,6 +90,9 @@ def question_of(asked: Asked, offers: Offers) -> Question:
     kinds, _ = kinds_of(fleet, catalog)
     demands = tuple(Demand(load.name, traffic_of(load), load.most_loss) for load in fleet.models)
     candidates = tuple(tuple(offers.candidates(load, kinds)) for load in fleet.models)
+    for load, offered in zip(fleet.models, candidates, strict=True):
+        if not offered:
+            refuse_model(load, kinds, offers)
     outputs = [
         tokens_per_second(demand, offered, load.output_tokens)
         for demand, offered, load in zip(demands, candidates, fleet.models, strict=True)
@@ -96,7 +101,9 @@ def question_of(asked: Asked, offers: Offers) -> Question:
     return Question(demands, candidates, nodes, weights_of(outputs), asked.survive, asked.minimized)
 
 
-def document(asked: Asked, offers: Offers, question: Question, problem: Problem, found: Found) -> CapacityPlan:
+def document(
+    asked: Asked, offers: Offers, question: Question, problem: Problem, found: Found, headroom: tuple[Headroom, ...]
+) -> CapacityPlan:
     """Return the answer for a placement."""
     fleet, catalog, placement = asked.fleet, asked.catalog, found.placement
     served = tuple(
@@ -126,7 +133,7 @@ def document(asked: Asked, offers: Offers, question: Question, problem: Problem,
         status="optimal" if len(stages) > 1 and all(stage.optimal for stage in stages) else "feasible",
         stages=stages,
         candidates=sum(map(len, question.candidates)),
-        headroom=(),
+        headroom=headroom,
         assumptions=tuple(offers.notes),
         provenance=CapacityProvenance(
             tool_version=__version__,
@@ -195,5 +202,16 @@ def capacity(
     tell("placing replicas")
     found = place(problem, settings)
     if found is None:
-        raise NoAnswerError("the fleet does not carry this traffic.")
-    return document(asked, offers, question, problem, found)
+        tell("looking for what clashes, and what helps")
+        raise refusal(fleet, question, settings, lambda model, tokens: _shorter(asked, offers, question, model, tokens))
+    tell("looking for how much more traffic fits")
+    return document(asked, offers, question, problem, found, headrooms(question, settings) if headroom else ())
+
+
+def _shorter(asked: Asked, offers: Offers, question: Question, model: int, tokens: int) -> Question:
+    """Return the question with another number of prompt tokens of one model, planned for anew."""
+    load = asked.fleet.models[model].model_copy(update={"prompt_tokens": tokens})
+    kinds, _ = kinds_of(asked.fleet, asked.catalog)
+    candidates = list(question.candidates)
+    candidates[model] = tuple(offers.candidates(load, kinds))
+    return replace(question, candidates=tuple(candidates))
