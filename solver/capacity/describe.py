@@ -128,3 +128,20 @@ def nodes_that_may_go(problem: Problem, placement: Placement) -> int:
     ):
         lost += 1
     return lost
+
+
+def assumed(fleet: Fleet, catalog: Catalog, served: Sequence[ServedModel]) -> tuple[str, ...]:
+    """Return what the answer rests on, beside the bills of its plans."""
+    notes = []
+    for name in dict.fromkeys(model.backend for model in served if model.speed_source != "measured"):
+        backend = catalog.backends.get(name)
+        notes.append(
+            f"speeds are estimates by roofline, with {backend.bandwidth_fraction.value:g} of the bandwidth, and the "
+            f"rates that devices sustain, else {backend.compute_fraction.value:g} of their peak ({backend.title}); "
+            "--measured replaces them"
+        )
+    if any(load.requests_per_second is not None for load in fleet.models):
+        notes.append("requests arrive evenly: bursts wait, unless concurrency asks for more slots")
+    if len(served) > 1:
+        notes.append("replicas on one device take turns: what they need of its time adds up to 100 % at most")
+    return tuple(notes)

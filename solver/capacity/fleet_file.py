@@ -58,8 +58,8 @@ def read_fleet(path: Path) -> Fleet:
         return Fleet.model_validate(content)
     except ValidationError as error:
         document = YAML(typ="rt", pure=True).load(path.read_text(encoding="utf-8"))
-        told = [
-            f"line {_line(document, item['loc'])}, {_sentence(item)}"
-            for item in error.errors(include_url=False)[:_MOST_TOLD]
-        ]
+        found = error.errors(include_url=False)
+        # A list whose every item is wrong is called empty besides.
+        whole = [item for item in found if item["type"] != "too_short" or len(found) == 1]
+        told = [f"line {_line(document, item['loc'])}, {_sentence(item)}" for item in whole[:_MOST_TOLD]]
     raise BadInputError(f"{'; '.join(told)}.", where=str(path), mend="docs/capacity.md lists the keys of a fleet.")

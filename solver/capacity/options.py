@@ -28,7 +28,8 @@ class Demand:
         if what == "max_risk":
             return replace(self, most_loss=None)
         if what == "min_tokens_per_second":
-            return replace(self, traffic=replace(self.traffic, floor=None))
+            # None would be users who take a device whole.
+            return replace(self, traffic=replace(self.traffic, floor=Fraction(0)))
         return replace(self, carried=False)
 
 

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from solver.capacity.candidates import PLAN_SECONDS, Candidate, Kind, Offers, traffic_of
-from solver.capacity.describe import nodes_that_may_go, placed_nodes, served_model
+from solver.capacity.describe import assumed, nodes_that_may_go, placed_nodes, served_model
 from solver.capacity.document import CapacityPlan, CapacityProvenance, Headroom, StagePart
 from solver.capacity.fleet import Fleet
 from solver.capacity.fleet_file import read_fleet
@@ -20,6 +20,12 @@ from solver.catalog import Catalog
 from solver.errors import BadInputError
 from solver.optimize.cpsat import SolverSettings
 from solver.version import __version__
+
+PLACING_SECONDS = 10.0
+"""Deterministic time of each solve of a placement."""
+
+_QUICK_SECONDS = 2.0
+"""The same of each solve that tells whether a multiple of the traffic fits."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +118,7 @@ def document(
     )
     nodes = placed_nodes(fleet, catalog, problem, placement)
     devices, price, _ = placement.costs(problem)
+    shared = () if found.complete else ("devices are shared by few models alone: there are too many sets of them",)
     # What decides between equals is no objective of the user's.
     stages = tuple(
         StagePart(objective=stage.objective, value=stage.value, bound=stage.bound, optimal=stage.optimal)
@@ -130,11 +137,13 @@ def document(
         nodes_total=len(problem.nodes),
         price_per_hour=price / PRICE_STEPS if fleet.priced else None,
         survives=nodes_that_may_go(problem, placement),
-        status="optimal" if len(stages) > 1 and all(stage.optimal for stage in stages) else "feasible",
+        status="optimal"
+        if found.complete and len(stages) > 1 and all(stage.optimal for stage in stages)
+        else "feasible",
         stages=stages,
         candidates=sum(map(len, question.candidates)),
         headroom=headroom,
-        assumptions=tuple(offers.notes),
+        assumptions=(*assumed(fleet, catalog, served), *offers.notes, *shared),
         provenance=CapacityProvenance(
             tool_version=__version__,
             profiles_sha256=catalog.fingerprint,
@@ -156,7 +165,7 @@ def capacity(
     alternatives: int = 4,
     headroom: bool = True,
     seed: int = 0,
-    time_limit: float = 30.0,
+    time_limit: float = PLACING_SECONDS,
     tell: Callable[[str], None] = lambda _: None,
 ) -> CapacityPlan:
     """Return the plan of each model of a fleet, its replicas, and the devices that they lie on.
@@ -205,7 +214,8 @@ def capacity(
         tell("looking for what clashes, and what helps")
         raise refusal(fleet, question, settings, lambda model, tokens: _shorter(asked, offers, question, model, tokens))
     tell("looking for how much more traffic fits")
-    return document(asked, offers, question, problem, found, headrooms(question, settings) if headroom else ())
+    quick = replace(settings, deterministic_seconds=min(time_limit, _QUICK_SECONDS))
+    return document(asked, offers, question, problem, found, headrooms(question, quick) if headroom else ())
 
 
 def _shorter(asked: Asked, offers: Offers, question: Question, model: int, tokens: int) -> Question:

@@ -10,7 +10,7 @@ from solver.catalog import Catalog
 from solver.cost.limits import largest
 from solver.plan.footprints import FootprintReport
 
-MOST_SLOTS = 512
+MOST_SLOTS = 4096
 """Sequences of one replica at most."""
 
 

@@ -32,7 +32,7 @@ def capacity(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File for the placement, as JSON.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of the solver.", min=0, max=2**31 - 1)] = 0,
-    time_limit: Annotated[float, typer.Option(help="Deterministic seconds for each solve.", min=0.001)] = 30.0,
+    time_limit: Annotated[float, typer.Option(help="Deterministic seconds for each solve.", min=0.001)] = 10.0,
     profiles: ProfilesOption = None,
 ) -> None:
     """Plan a fleet: which plan each model has, how many replicas, and which devices they lie on."""
