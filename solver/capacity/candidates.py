@@ -6,9 +6,10 @@ from fractions import Fraction
 
 from solver import api
 from solver.capacity.fleet import ModelLoad
+from solver.capacity.layouts import label, parallelisms, prompt_share, traffic_of
 from solver.capacity.measured import Measured, throughput
 from solver.capacity.sizes import outline, slot_numbers
-from solver.capacity.speed import Speed, Traffic, estimated, measured
+from solver.capacity.speed import Speed, estimated, measured
 from solver.catalog import Catalog
 from solver.errors import BadInputError, PlannerError
 from solver.intake.analysis import ModelAnalysis
@@ -16,7 +17,6 @@ from solver.plan.document import Alternative, Answer, ServicePart
 from solver.plan.footprints import FootprintReport
 from solver.plan.names import GUIDE, UNBOUND
 from solver.plan.request import PlanRequest
-from solver.units import ceil_div
 
 _SPREAD = 4
 """Beyond so many times the devices that would do, a replica is not spread."""
@@ -67,18 +67,6 @@ class Candidate:
         """Return whether it keeps a floor on the tokens of each user in a second, and a limit on the loss."""
         slow = floor is not None and floor * self.speed.user_seconds > 1
         return not slow and (most_loss is None or self.loss <= most_loss)
-
-
-def label(plan: Alternative) -> str:
-    """Return the schemes of a plan, the commonest first: `ptpc_fp8+uint4_wo_128`."""
-    shares = [(share, name) for name, share in plan.scheme_shares.items() if name != "native" and share > 0]
-    return "+".join(name for _, name in sorted(shares, key=lambda item: (-item[0], item[1]))) or "native"
-
-
-def prompt_share(service: ServicePart, prompt_tokens: int) -> Fraction:
-    """Return the part that a prompt is of the whole context, in batches: time is billed for whole batches."""
-    chunk = min(service.context, service.max_num_batched_tokens)
-    return Fraction(ceil_div(prompt_tokens, chunk), ceil_div(service.context, chunk))
 
 
 @dataclass
@@ -190,16 +178,3 @@ class Offers:
                 if fewest is None and any(item.keeps(traffic_of(load).floor, load.most_loss) for item in offered):
                     fewest = tensor_parallel
         return found
-
-
-def parallelisms(devices: int) -> list[int]:
-    """Return the devices of a replica that are tried on a node: its divisors, and powers of two."""
-    return [number for number in range(1, devices + 1) if devices % number == 0 or number & (number - 1) == 0]
-
-
-def traffic_of(load: ModelLoad) -> Traffic:
-    """Return the traffic of a model in exact numbers."""
-    rate, floor = load.requests_per_second, load.min_tokens_per_second
-    return Traffic(
-        None if rate is None else Fraction(str(rate)), load.concurrency, None if floor is None else Fraction(str(floor))
-    )

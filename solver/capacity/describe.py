@@ -3,10 +3,11 @@
 import math
 from collections.abc import Sequence
 
-from solver.capacity.candidates import Candidate, label
+from solver.capacity.candidates import Candidate
 from solver.capacity.commands import command
 from solver.capacity.document import ChosenPlan, Device, PlacedNode, ServedModel, Shard
 from solver.capacity.fleet import Fleet, ModelLoad
+from solver.capacity.layouts import label
 from solver.capacity.options import Demand
 from solver.capacity.problem import Placement, Problem
 from solver.capacity.speed import WHOLE

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from solver.capacity.candidates import Kind, Offers, parallelisms
+from solver.capacity.candidates import Kind, Offers
 from solver.capacity.clash import NODES, find_clash, told
 from solver.capacity.fleet import Fleet, ModelLoad
+from solver.capacity.layouts import parallelisms
 from solver.capacity.options import Question
 from solver.capacity.repairs import Repairs, Shorter
 from solver.errors import BadInputError, MissingError, NoAnswerError

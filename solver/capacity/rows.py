@@ -5,49 +5,21 @@ of its devices hold that set. A device holds at most one shard of a model.
 """
 
 from collections.abc import Sequence
-from itertools import combinations
 
 from ortools.sat.python import cp_model
 
 from solver.capacity.problem import Node, Option, Placement, Problem
+from solver.capacity.sets import Models, shared_by
 from solver.capacity.speed import WHOLE
 from solver.errors import BadInputError
 
-MOST_SETS = 4096
-"""Sets of models that may share a device, per kind of devices."""
-
 _FLOAT_EXACT = 2**53
-Models = tuple[int, ...]
 Terms = list[tuple[cp_model.IntVar, int]]
 
 
 def total(terms: Terms) -> cp_model.LinearExprT:
     """Return the weighted sum of some variables."""
     return cp_model.LinearExpr.weighted_sum([variable for variable, _ in terms], [weight for _, weight in terms])
-
-
-def shared_by(problem: Problem, kind: int) -> tuple[list[Models], bool]:
-    """Return the sets of models that may lie on one device of a kind, and whether those are all.
-
-    Larger sets come last, and go first where there are more than `MOST_SETS`.
-    """
-    usable = max(node.usable_bytes for node in problem.nodes if node.kind == kind)
-    least = {
-        model: (min(option.size_bytes for option in here), min(option.busy for option in here))
-        for model, options in enumerate(problem.options)
-        if (here := [option for option in options if option.kind == kind])
-    }
-    found: list[Models] = []
-    for size in range(1, len(least) + 1):
-        new = [
-            models
-            for models in combinations(sorted(least), size)
-            if sum(least[model][0] for model in models) <= usable and sum(least[model][1] for model in models) <= WHOLE
-        ]
-        if len(found) + len(new) > MOST_SETS:
-            return found, False
-        found += new
-    return found, True
 
 
 class Rows:
