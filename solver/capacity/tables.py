@@ -112,6 +112,21 @@ def _lost(plan: CapacityPlan) -> str:
     return "If a node with replicas is lost, the traffic is not carried (--survive 1 asks for spares)."
 
 
+def _memory(plan: CapacityPlan) -> str | None:
+    """Return what each replica takes of a device's memory, where devices are shared: stacks take most by default."""
+    shared = {
+        shard.model
+        for node in plan.nodes
+        for device in node.in_use
+        for shard in device.shards
+        if len(device.shards) > 1
+    }
+    if not shared:
+        return None
+    shares = ", ".join(f"{model.name} {model.memory_share:.4f}" for model in plan.models if model.name in shared)
+    return f"Share of a device's memory to serve with, where devices are shared: {shares}."
+
+
 def print_capacity(plan: CapacityPlan, console: Console) -> None:
     """Print whether it fits, the models, the nodes, how much more would fit, and what comes next."""
     console.print(Text(_summary(plan), style="bold"))
@@ -120,6 +135,9 @@ def print_capacity(plan: CapacityPlan, console: Console) -> None:
     console.print(nodes)
     if left_out:
         console.print(f"... and {left_out} rows more (--json has all)")
+    memory = _memory(plan)
+    if memory is not None:
+        console.print(Text(memory))
     console.print(Text(_lost(plan)))
     if plan.headroom:
         console.print(Text(f"Traffic that still fits: {', '.join(map(_more, plan.headroom))}."))
