@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from solver.version import __version__
 
-__all__ = ["__version__", "analyze", "confirm", "solve"]
+__all__ = ["__version__", "analyze", "capacity", "confirm", "solve"]
 
 if TYPE_CHECKING:
     from solver.api import analyze, confirm, solve
+    from solver.capacity.planner import capacity
 
 
 def __getattr__(name: str) -> Any:
@@ -19,4 +20,9 @@ def __getattr__(name: str) -> Any:
         from solver import api
 
         return getattr(api, name)
+    if name == "capacity":
+        # A callable package: the import system binds its submodules' package to this name whoever imports it first.
+        import importlib
+
+        return importlib.import_module("solver.capacity")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

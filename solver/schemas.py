@@ -9,6 +9,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from solver.capacity.document import CapacityPlan
+from solver.capacity.fleet import Fleet
 from solver.catalog.algorithm import Algorithm
 from solver.catalog.backend import Backend
 from solver.catalog.caches import CacheFields
@@ -40,6 +42,8 @@ TYPES: dict[str, Any] = {
     "answer": Answer | ErrorAnswer,
     "footprint": FootprintReport,
     "explanation": Explanation | ErrorAnswer,
+    "fleet": Fleet,
+    "capacity": CapacityPlan | ErrorAnswer,
     "drift": Drift | ErrorAnswer,
     "verification": Verification | ErrorAnswer,
     "profiles/algorithm": Algorithm,

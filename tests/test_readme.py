@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,7 @@ def test_make_targets_exist() -> None:
 @pytest.mark.slow
 def test_commands_run_as_written(tmp_path: Path) -> None:
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HF_HUB_OFFLINE": "1"}
+    shutil.copy(ROOT / "docs" / "fleet.yaml", tmp_path)
     for command in SOLVE:
         done = subprocess.run(
             shlex.split(command),
@@ -80,6 +82,22 @@ def test_what_is_verified_is_what_the_command_prints(tmp_path: Path) -> None:
         )
     printed = {" ".join(line.split()) for line in done.stdout.splitlines()}
     assert {" ".join(line.split()) for line in shown.splitlines()} <= printed
+
+
+@pytest.mark.slow
+def test_the_fleet_that_is_shown_is_what_the_command_prints(tmp_path: Path) -> None:
+    (shown,) = re.findall(r"```text\n(It fits.*?)```", README, flags=re.DOTALL)
+    (part,) = re.findall(r"```yaml\n(.*?)```", README, flags=re.DOTALL)
+    example = (ROOT / "docs" / "fleet.yaml").read_text(encoding="utf-8")
+    assert part.partition("nodes:")[0] in example
+    shutil.copy(ROOT / "docs" / "fleet.yaml", tmp_path)
+    program = Path(sys.executable).with_name("solve")
+    command = next(command for command in SOLVE if "--survive" in command)
+    done = subprocess.run(
+        [program, *shlex.split(command)[1:]], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    printed = " ".join(done.stdout.split())
+    assert [line for line in shown.splitlines() if line != "..." and " ".join(line.split()) not in printed] == []
 
 
 def test_python_runs_as_written(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 import typer
 
 from solver.cli.analyze import analyze
+from solver.cli.capacity import capacity
 from solver.cli.confirm import confirm
 from solver.cli.doctor import doctor
 from solver.cli.explain import explain
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.callback(invoke_without_command=True)(solve)
 app.command()(analyze)
+app.command()(capacity)
 app.command()(confirm)
 app.command()(doctor)
 app.command()(explain)
