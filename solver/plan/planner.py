@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 
 from solver.catalog import Catalog
@@ -19,7 +20,17 @@ from solver.plan.bug_report import bug_report
 from solver.plan.choices import Choices
 from solver.plan.context import Context, resolve
 from solver.plan.describe import describe
-from solver.plan.document import Alternative, Answer, FrontPart, GoalPart, ModelPart, Provenance, ServicePart
+from solver.plan.document import (
+    Alternative,
+    Answer,
+    FrontPart,
+    GoalPart,
+    ModelPart,
+    Provenance,
+    ServicePart,
+    SimplerPart,
+)
+from solver.plan.extras import Extras
 from solver.plan.freed import better, freed
 from solver.plan.goals import recommend
 from solver.plan.guide import GuidePlan, guide_plans
@@ -77,15 +88,16 @@ def _with_guide(picks: list[Pick], plans: list[GuidePlan], choices: Choices, con
     return offers
 
 
-def _picks(found: Solved, context: Context) -> list[Pick]:
+def _picks(found: Solved, context: Context, extras: Extras) -> list[Pick]:
     """Return the plans of the front to offer, and after them those that were asked for because they differ."""
     settings, budget, rules = solver_settings(context), context.budget, found.rules
-    quickest = None if found.front.interrupted else fastest(found.problems, budget, settings, rules)
+    quickest = extras.make(lambda: fastest(found.problems, budget, settings, rules), None)
     uniform = uniform_points(found.problems, budget, rules)
     picks = pick(found.front, quickest, uniform, context.request.alternatives)
-    for _ in range(0 if found.front.interrupted else context.request.diverse):
+    for _ in range(context.request.diverse):
         others = tuple(assign(item.point, found.choices.partition).schemes for item in picks)
-        point = least_risky_different(found.problems, budget, settings, rules, Difference(DIFFERENT_SHARE, others))
+        different = partial(least_risky_different, difference=Difference(DIFFERENT_SHARE, others))
+        point = extras.make(partial(different, found.problems, budget, settings, rules), None)
         if point is None:
             break
         picks.append(Pick(point, (DIFFERENT,)))
@@ -203,13 +215,16 @@ def _answer(context: Context, analysis_ref: str) -> Answer:
     except NoAnswerError as error:
         raise explained(error, context) from error
     choices, front = found.choices, found.front
-    picks = _picks(found, context)
+    extras = Extras(interrupted=front.interrupted)
+    picks = _picks(found, context, extras)
     guided, said = guide_plans(context, choices)
     offers = dict(enumerate(_with_guide(picks, guided, choices, context), start=1))
     alternatives = tuple(describe(number, item.pick, item.choices, item.context) for number, item in offers.items())
     recommended = recommend(context.goal, [(number, item.pick.names, item.loads) for number, item in offers.items()])
     _check_overrides(alternatives[: len(picks)], request)
     alternatives += _unbound(request, alternatives, analysis, inventory, catalog)
+    none: tuple[SimplerPart, ...] = ()
+    simpler = extras.make(lambda: simpler_plans(found, context), none)
     native = unquantized(context, choices)
     model = model_part(context, native, analysis_ref)
     assumptions = (*context.assumptions, *said)
@@ -228,10 +243,10 @@ def _answer(context: Context, analysis_ref: str) -> Answer:
         front=FrontPart(
             points=len(front),
             complete=front.complete,
-            interrupted=front.interrupted,
+            interrupted=extras.interrupted,
             rounding_nats=0.5 * (len(choices.partition.units) + 1) / RISK_STEPS_PER_NAT,
         ),
-        simpler=() if front.interrupted else simpler_plans(found, context),
+        simpler=simpler,
         price_nll=price_of_rules(found),
         assumptions=assumptions,
         missing=analysis.missing,
