@@ -38,6 +38,7 @@ class Question:
     max_schemes: int | None
     min_decode_tps: float | None
     alternatives: int | None
+    faster: int
     diverse: int
     goal: str | None
     calib_dataset: str
@@ -119,6 +120,7 @@ def to_request(question: Question, model: str, notes: tuple[str, ...] = ()) -> P
             "max_schemes": question.max_schemes,
             "min_decode_tps": question.min_decode_tps,
             "alternatives": question.alternatives,
+            "faster": question.faster,
             "diverse": question.diverse,
             "goal": question.goal,
             "calibration": Calibration(

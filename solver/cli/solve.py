@@ -120,6 +120,9 @@ def solve(
     alternatives: Annotated[
         int | None, typer.Option(help="Plans to offer; by default three to seven.", min=1, max=50)
     ] = None,
+    faster: Annotated[
+        int, typer.Option(help="Limits on the decoding step, each with its least risky plan.", min=0, max=20)
+    ] = 0,
     diverse: Annotated[
         int, typer.Option(help="Further plans, with other schemes for a quarter of the weights.", min=0, max=10)
     ] = 0,
@@ -177,6 +180,7 @@ def solve(
         max_schemes=max_schemes,
         min_decode_tps=min_decode_tps,
         alternatives=alternatives,
+        faster=faster,
         diverse=diverse,
         goal=goal,
         calib_dataset=calib_dataset,

@@ -79,6 +79,7 @@ class PlanRequest(BaseModel):
         description="tokens of each sequence in a second, at least, by roofline",
     )
     alternatives: int | None = Field(default=None, ge=1, le=50, description="plans to pick from the front")
+    faster: int = Field(default=0, ge=0, le=20, description="limits on the decoding step to seek further plans at")
     diverse: int = Field(default=0, ge=0, le=10, description="further plans that really differ from those")
     goal: str | None = Field(default=None, description="of `profiles/goals`; accuracy unless one is named")
     calibration: Calibration = Calibration()

@@ -27,7 +27,17 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
     (SMALL, {"layers": {"*down_proj": "mxfp4", "lm_head": "fp8"}, "pins": {"o": "native"}}),
     (SMALL, {"layers": {"*layers.3.self_attn.q_proj": "int8"}, "force": True}),
     (SMALL, {"scheme": "amdfp4", "exclude": ("*layers.0.*",)}),
-    (SMALL, {"granularity": "role", "max_overrides": 3, "max_schemes": 2, "min_decode_tps": 100.0, "diverse": 1}),
+    (
+        SMALL,
+        {
+            "granularity": "role",
+            "max_overrides": 3,
+            "max_schemes": 2,
+            "min_decode_tps": 100.0,
+            "diverse": 1,
+            "faster": 1,
+        },
+    ),
     (SMALL, {"kv_cache_scheme": "fp8", "backend": "none", "budget_bytes": 2 * 10**9}),
     ("LiquidAI/LFM2-1.2B", {"kv_cache_scheme": "fp8", "scheme": "mxfp4", "force": True}),
     ("google/gemma-3-4b-it", {"layers": {"*self_attn.*": "fp8"}, "calibration": {"seq_len": 1024}}),
@@ -281,6 +291,7 @@ _FREE = {
     "model",
     "force",
     "allow_emulated",
+    "faster",
     "diverse",
 }
 """What may be otherwise in a plan that holds: who made it, how plans are called, what a request allows and gets not."""
