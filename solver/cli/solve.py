@@ -99,6 +99,9 @@ def solve(
     exclude: Annotated[list[str] | None, typer.Option(help="Pattern of layers to leave native; repeatable.")] = None,
     layer: Annotated[list[str] | None, typer.Option(help="PATTERN=SCHEME to insist on; repeatable.")] = None,
     pin: Annotated[list[str] | None, typer.Option(help="ROLE=SCHEME to insist on, as down=fp8; repeatable.")] = None,
+    floor: Annotated[
+        list[str] | None, typer.Option(help="ROLE=BITS that weights have at least, as down=8; repeatable.")
+    ] = None,
     scheme: Annotated[str | None, typer.Option(help="Scheme of all layers that may have it, to insist on.")] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Keep what the stack alone refuses, as a high risk; never what Quark does.")
@@ -172,6 +175,7 @@ def solve(
         exclude=tuple(exclude or ()),
         layers=tuple(layer or ()),
         pins=tuple(pin or ()),
+        floors=tuple(floor or ()),
         scheme=scheme,
         force=force,
         allow_emulated=allow_emulated,

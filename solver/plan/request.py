@@ -1,6 +1,6 @@
 """What a user asks for, with every default that a plan records."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -66,6 +66,9 @@ class PlanRequest(BaseModel):
     exclude: tuple[str, ...] = ()
     layers: dict[str, str] = Field(default_factory=dict, description="scheme by pattern, insisted on")
     pins: dict[str, str] = Field(default_factory=dict, description="scheme by role, insisted on")
+    floors: dict[str, Annotated[float, Field(gt=0, le=64)]] = Field(
+        default_factory=dict, description="bits of a weight at least, by role; native always has them"
+    )
     scheme: str | None = Field(default=None, description="of all layers that may have it, insisted on")
     force: bool = Field(default=False, description="whether what only the stack refuses is kept as a risk")
     allow_emulated: bool = False

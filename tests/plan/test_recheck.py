@@ -27,17 +27,8 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
     (SMALL, {"layers": {"*down_proj": "mxfp4", "lm_head": "fp8"}, "pins": {"o": "native"}}),
     (SMALL, {"layers": {"*layers.3.self_attn.q_proj": "int8"}, "force": True}),
     (SMALL, {"scheme": "amdfp4", "exclude": ("*layers.0.*",)}),
-    (
-        SMALL,
-        {
-            "granularity": "role",
-            "max_overrides": 3,
-            "max_schemes": 2,
-            "min_decode_tps": 100.0,
-            "diverse": 1,
-            "faster": 1,
-        },
-    ),
+    (SMALL, {"granularity": "role", "max_overrides": 3, "max_schemes": 2, "min_decode_tps": 100.0, "diverse": 1}),
+    (SMALL, {"faster": 2, "floors": {"down": 8.0}}),
     (SMALL, {"kv_cache_scheme": "fp8", "backend": "none", "budget_bytes": 2 * 10**9}),
     ("LiquidAI/LFM2-1.2B", {"kv_cache_scheme": "fp8", "scheme": "mxfp4", "force": True}),
     ("google/gemma-3-4b-it", {"layers": {"*self_attn.*": "fp8"}, "calibration": {"seq_len": 1024}}),
@@ -176,6 +167,12 @@ class TestChangedPlans:
         ((check, difference),) = found(verify(_changed(mixed, change)))
         assert (check, difference.where) == ("hashes", where)
         assert "000" in difference.found
+
+    def test_in_a_floor_under_a_role_are_told(self, mixed: Document, verify: Verify) -> None:
+        changed = _changed(mixed, lambda plan: plan["request"].update(floors={"up": 15.5}))
+        broken = [item for check, item in found(verify(changed)) if check == "rules"]
+        assert {item.expected for item in broken} == {"rule floor-holds"}
+        assert all("up is to have at least 15.5" in item.found for item in broken)
 
     def test_without_one_pattern_are_told(self, mixed: Document, verify: Verify) -> None:
         for pattern in mixed["layer_quant_config"]:
