@@ -61,6 +61,25 @@ def parse_layer(text: str, *, flag: str = "--layer") -> tuple[str, str]:
     return pattern.strip(), scheme.strip()
 
 
+def parse_floor(text: str) -> tuple[str, float]:
+    """Return role and bits of `ROLE=BITS`.
+
+    Raises
+    ------
+    BadInputError
+        If the text has another form.
+
+    """
+    role, _, bits = text.rpartition("=")
+    try:
+        number = float(bits)
+    except ValueError:
+        number = 0.0
+    if not role.strip() or not 0 < number <= 64:
+        raise BadInputError(f"{text!r} is not ROLE=BITS.", where="--floor", mend="Write for example down=8.")
+    return role.strip(), number
+
+
 def parse_algorithms(text: str | None) -> tuple[str, ...] | None:
     """Return the algorithms of `awq,smoothquant`; `none` is none, None leaves the choice open."""
     if text is None:

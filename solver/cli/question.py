@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from solver.cli.options import parse_algorithms, parse_layer
+from solver.cli.options import parse_algorithms, parse_floor, parse_layer
 from solver.errors import BadInputError
 from solver.plan.request import Calibration, PlanRequest
 from solver.units import parse_size
@@ -30,6 +30,7 @@ class Question:
     exclude: tuple[str, ...]
     layers: tuple[str, ...]
     pins: tuple[str, ...]
+    floors: tuple[str, ...]
     scheme: str | None
     force: bool
     allow_emulated: bool
@@ -38,6 +39,7 @@ class Question:
     max_schemes: int | None
     min_decode_tps: float | None
     alternatives: int | None
+    faster: int
     diverse: int
     goal: str | None
     calib_dataset: str
@@ -111,6 +113,7 @@ def to_request(question: Question, model: str, notes: tuple[str, ...] = ()) -> P
             "exclude": question.exclude,
             "layers": dict(parse_layer(text) for text in question.layers),
             "pins": dict(parse_layer(text, flag="--pin") for text in question.pins),
+            "floors": dict(parse_floor(text) for text in question.floors),
             "scheme": question.scheme,
             "force": question.force,
             "allow_emulated": question.allow_emulated,
@@ -119,6 +122,7 @@ def to_request(question: Question, model: str, notes: tuple[str, ...] = ()) -> P
             "max_schemes": question.max_schemes,
             "min_decode_tps": question.min_decode_tps,
             "alternatives": question.alternatives,
+            "faster": question.faster,
             "diverse": question.diverse,
             "goal": question.goal,
             "calibration": Calibration(

@@ -99,6 +99,9 @@ def solve(
     exclude: Annotated[list[str] | None, typer.Option(help="Pattern of layers to leave native; repeatable.")] = None,
     layer: Annotated[list[str] | None, typer.Option(help="PATTERN=SCHEME to insist on; repeatable.")] = None,
     pin: Annotated[list[str] | None, typer.Option(help="ROLE=SCHEME to insist on, as down=fp8; repeatable.")] = None,
+    floor: Annotated[
+        list[str] | None, typer.Option(help="ROLE=BITS that weights have at least, as down=8; repeatable.")
+    ] = None,
     scheme: Annotated[str | None, typer.Option(help="Scheme of all layers that may have it, to insist on.")] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Keep what the stack alone refuses, as a high risk; never what Quark does.")
@@ -120,6 +123,9 @@ def solve(
     alternatives: Annotated[
         int | None, typer.Option(help="Plans to offer; by default three to seven.", min=1, max=50)
     ] = None,
+    faster: Annotated[
+        int, typer.Option(help="Limits on the decoding step, each with its least risky plan.", min=0, max=20)
+    ] = 0,
     diverse: Annotated[
         int, typer.Option(help="Further plans, with other schemes for a quarter of the weights.", min=0, max=10)
     ] = 0,
@@ -169,6 +175,7 @@ def solve(
         exclude=tuple(exclude or ()),
         layers=tuple(layer or ()),
         pins=tuple(pin or ()),
+        floors=tuple(floor or ()),
         scheme=scheme,
         force=force,
         allow_emulated=allow_emulated,
@@ -177,6 +184,7 @@ def solve(
         max_schemes=max_schemes,
         min_decode_tps=min_decode_tps,
         alternatives=alternatives,
+        faster=faster,
         diverse=diverse,
         goal=goal,
         calib_dataset=calib_dataset,

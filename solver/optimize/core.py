@@ -7,6 +7,7 @@ from ortools.sat.python import cp_model
 
 from solver.errors import VerificationError
 from solver.optimize.cpsat import SolverSettings, new_solver
+from solver.optimize.stopping import solve
 
 BUDGET = "budget-holds"
 FUSED = "fused-groups-share-scheme"
@@ -158,10 +159,12 @@ class _Model:
         # Rows that hold each other are merged here: one byte too few else takes ten times as long to refute. The trap
         # for OR-Tools has rows under literals, with this at its default.
         solver.parameters.ClearField("presolve_inclusion_work_limit")
-        status = solver.status_name(solver.solve(self._model))
-        if status not in {"OPTIMAL", "FEASIBLE", "INFEASIBLE"}:
+        status, interrupted = solve(solver, self._model)
+        if interrupted:
+            raise KeyboardInterrupt
+        if status not in {"optimal", "feasible", "infeasible"}:
             raise VerificationError(f"the search for what clashes ended as {status}")
-        return status != "INFEASIBLE"
+        return status != "infeasible"
 
 
 def minimal_core(clash: Clash, settings: SolverSettings) -> tuple[str, ...]:

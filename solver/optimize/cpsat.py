@@ -11,6 +11,7 @@ from solver.errors import LimitReachedError, VerificationError
 from solver.optimize.problem import Counts, Problem, Proof
 from solver.optimize.progress import Progress, Watch
 from solver.optimize.reductions import divided, offset
+from solver.optimize.stopping import SearchInterrupted, solve
 
 Objective = Literal["bytes", "risk", "time"]
 OBJECTIVES: tuple[Objective, ...] = ("bytes", "risk", "time")
@@ -31,6 +32,9 @@ class SolverSettings:
 
     merge_work: int = 30_000_000
     """Points that the stages of one merge may have together (a 405B model's have 3 million); beyond, it is sampled."""
+
+    points_between: int = 8
+    """Points sought between the ends of a row whose front no merge gives."""
 
     watch: Watch | None = None
     """Told how far a search is."""
@@ -93,6 +97,11 @@ class CountModel:
         self.model.add(expression <= min(left, _FLOAT_EXACT))
         return True
 
+    def at_least(self, objective: Objective, bound: int) -> None:
+        """Add `cost >= bound`, which no assignment within the limits is below anyway."""
+        expression, base, divisor = self.row(objective)
+        self.model.add(expression >= max(0, -((base - bound) // divisor)))
+
     def imply(self, known: Known, objective: Objective, limits: Mapping[Objective, int]) -> None:
         """Add what is known, as rows that no assignment within the limits breaks."""
         axis, (p, q) = OBJECTIVES.index(known.priced), known.price
@@ -108,8 +117,7 @@ class CountModel:
         weights = [min(score, left + step) // step for row in rows for score in row]
         self.model.add(cp_model.LinearExpr.weighted_sum(terms, weights) <= left // step)
         if known.bound is not None:
-            expression, base, divisor = self.row(objective)
-            self.model.add(expression >= -((base - known.bound) // divisor))
+            self.at_least(objective, known.bound)
 
 
 Shape = Callable[[CountModel], None]
@@ -139,6 +147,7 @@ class Outcome:
     counts: Counts | None
     bound: int | None
     """No assignment within the limits has less; None if there is none, or nothing was proven."""
+    interrupted: bool = False
 
 
 class _Reporter(cp_model.CpSolverSolutionCallback):
@@ -162,17 +171,21 @@ def search(
     settings: SolverSettings,
     shapes: Sequence[Shape] = (),
     known: Known | None = None,
+    bound: int | None = None,
 ) -> Outcome:
     """Search for the counts with the least `objective` within `limits`, however far that leads.
 
     Limits and bounds are exact and include the problem's fixed part; bytes are those of weights. `shapes` add rows of
-    their own. What is `known` of the limits on the bytes and on what is priced shortens the search.
+    their own. What is `known` of the limits on the bytes and on what is priced shortens the search, and so does a
+    `bound` that nothing within the limits is below. An interrupt ends it early.
     """
     model = CountModel(problem)
     if not all(model.limit(name, at_most) for name, at_most in limits.items()):
         return Outcome("infeasible", None, None)
     for shape in shapes:
         shape(model)
+    if bound is not None:
+        model.at_least(objective, bound)
     expression, base, divisor = model.row(objective)
     model.model.minimize(expression)
     solver = new_solver(settings)
@@ -181,19 +194,19 @@ def search(
         # Sums over all options teach probing nothing about one of them, and it takes longer than all the rest.
         solver.parameters.cp_model_probing_level = 0
     reporter = None if settings.watch is None else _Reporter(settings.watch, objective, base, divisor)
-    status = solver.status_name(solver.solve(model.model, reporter)).lower()
+    status, interrupted = solve(solver, model.model, reporter)
     if status not in {"optimal", "feasible", "infeasible", "unknown"}:
         raise VerificationError(f"CP-SAT calls a model of counts {status}")
     if status == "infeasible":
-        return Outcome(status, None, None)
+        return Outcome(status, None, None, interrupted)
     # Values are integers, so that a bound may be rounded up; the guard is for its being a float.
     reported = ceil(solver.best_objective_bound - _BOUND_GUARD) if isfinite(solver.best_objective_bound) else 0
-    bound = base + divisor * max(0, reported)
+    proven = base + divisor * max(0, reported)
     if status == "unknown":
-        return Outcome(status, None, bound)
+        return Outcome(status, None, proven, interrupted)
     counts = tuple(tuple(int(solver.value(variable)) for variable in variables) for variables in model.taken)
     value = problem.vector(counts)[OBJECTIVES.index(objective)]
-    return Outcome(status, counts, value if status == "optimal" else bound)
+    return Outcome(status, counts, value if status == "optimal" else proven, interrupted)
 
 
 def minimize(
@@ -202,6 +215,7 @@ def minimize(
     limits: Mapping[Objective, int],
     settings: SolverSettings,
     shapes: Sequence[Shape] = (),
+    bound: int | None = None,
 ) -> Answer | None:
     """Return the counts with the least `objective` within `limits`, or None if no counts keep them.
 
@@ -209,15 +223,26 @@ def minimize(
     ------
     LimitReachedError
         If the time limit ended the search before it had an answer.
+    SearchInterrupted
+        If an interrupt ended it; it has the answer so far.
 
     """
-    outcome = search(problem, objective, limits, settings, shapes)
+    outcome = search(problem, objective, limits, settings, shapes, bound=bound)
+    answer = _answer(problem, objective, outcome)
+    if outcome.interrupted:
+        raise SearchInterrupted(answer)
     if outcome.status == "infeasible":
         return None
-    if outcome.counts is None or outcome.bound is None:
+    if answer is None:
         raise LimitReachedError(
             f"no plan was found within {settings.deterministic_seconds:g} s of deterministic time.",
             mend="Allow more with `--time-limit`.",
         )
+    return answer
+
+
+def _answer(problem: Problem, objective: Objective, outcome: Outcome) -> Answer | None:
+    if outcome.counts is None or outcome.bound is None:
+        return None
     value = problem.vector(outcome.counts)[OBJECTIVES.index(objective)]
     return Answer(outcome.counts, Proof(outcome.status, objective, value, outcome.bound))

@@ -1,11 +1,9 @@
-"""Plans that decide whole groups of units as one: a problem over the groups, and its front by a merge."""
+"""Plans that decide whole groups of units as one: a problem over the groups, and what makes them whole again."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from solver.optimize.groups import Granularity, Group, groups_of
-from solver.optimize.merge import Integers, MergedFront
-from solver.optimize.problem import Counts, Option, Problem, Proof, UnitClass
+from solver.optimize.problem import Counts, Option, Problem, UnitClass
 from solver.optimize.reductions import without_dominated
 from solver.rules.units import Unit
 
@@ -66,21 +64,3 @@ class Grouped:
                 found[index] = tuple(part.count if number == place else 0 for number in range(len(part.options)))
         found.update(zip(self._alone, counts[len(self._groups) :], strict=True))
         return tuple(found[index] for index in range(len(self._whole.classes)))
-
-
-class GroupedFront:
-    """Every non-dominated point of a problem whose units are decided in groups; see `MergedFront`."""
-
-    def __init__(self, grouped: Grouped, limit: int, *, most_work: int | None) -> None:
-        self._grouped = grouped
-        self._merged = MergedFront(grouped.problem, limit, most_work=most_work)
-        self.sizes: Integers = self._merged.sizes
-        self.risks: Integers = self._merged.risks
-
-    def counts(self, indices: Sequence[int]) -> list[Counts]:
-        """Return the options that make some points, for each class of the whole problem."""
-        return [self._grouped.expanded(counts) for counts in self._merged.counts(indices)]
-
-    def proof(self, index: int) -> Proof:
-        """Return that no plan of this granularity has less risk at a point's bytes."""
-        return self._merged.proof(index)

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from operator import itemgetter
 
 from solver.optimize.cpsat import OBJECTIVES, Answer, Objective, SolverSettings
 from solver.optimize.fixing import Fixing
 from solver.optimize.least import least
 from solver.optimize.problem import Counts, Point, Problem, Proof
+from solver.optimize.stopping import SearchInterrupted
 
 _FEW_CLASSES = 32
 """Up to here CP-SAT is done sooner than a merge that would give it a better start."""
@@ -47,7 +49,12 @@ def least_in_order(
 
     `weights_limit` bounds the bytes of weights on one device; None is no limit. None if nothing fits. The proof
     is that of the first objective, or of the first stage that could not be proven. Each stage may take the time limit;
-    one that it ends leaves the point unproven.
+    one that it ends leaves the point unproven, and so does an interrupt.
+
+    Raises
+    ------
+    SearchInterrupted
+        At an interrupt; it has the point so far.
     """
     counts = _unlimited(problem, order)
     vector = problem.vector(counts)
@@ -56,13 +63,29 @@ def least_in_order(
         return Point(problem, counts, vector, Proof("optimal", order[0], value, value))
     if problem.vector(_unlimited(problem, ("bytes",)))[0] > weights_limit:
         return None
-    fixing = Fixing(problem, order[0], weights_limit)
+    answers: list[Answer] = []
+    try:
+        _stages(Fixing(problem, order[0], weights_limit), weights_limit, order, settings, answers)
+    except SearchInterrupted as stop:
+        if stop.answer is not None:
+            stop.point = point_of(problem, [*answers, stop.answer])
+        raise
+    return point_of(problem, answers)
+
+
+def _stages(
+    fixing: Fixing, weights_limit: int, order: Sequence[Objective], settings: SolverSettings, answers: list[Answer]
+) -> None:
+    """Append the answer of each stage."""
     limits: dict[Objective, int] = {"bytes": weights_limit}
-    answer = _first(fixing, limits, settings)
-    counts, limits[order[0]], proofs = answer.counts, answer.proof.value, [answer.proof]
-    for objective in order[1:]:
-        answer = least(fixing, counts, objective, limits, settings)
-        counts, limits[objective] = answer.counts, answer.proof.value
-        proofs.append(answer.proof)
+    answers.append(_first(fixing, limits, settings))
+    for before, objective in pairwise(order):
+        limits[before] = answers[-1].proof.value
+        answers.append(least(fixing, answers[-1].counts, objective, limits, settings))
+
+
+def point_of(problem: Problem, answers: Sequence[Answer]) -> Point:
+    """Return the point of the last answer; its proof is that of the first stage that is not proven, or the first."""
+    counts, proofs = answers[-1].counts, [answer.proof for answer in answers]
     proof = next((proof for proof in proofs if proof.status != "optimal"), proofs[0])
     return Point(problem, counts, problem.vector(counts), proof)

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from solver.errors import VerificationError
-from solver.optimize.cpsat import OBJECTIVES, Answer, Objective, SolverSettings, search
+from solver.optimize.cpsat import OBJECTIVES, Answer, Objective, Outcome, SolverSettings, search
 from solver.optimize.fixing import Fixing
 from solver.optimize.problem import Counts, Proof
 from solver.optimize.reductions import count_identical, drop_dominated
+from solver.optimize.stopping import SearchInterrupted
 
 _CHECK_SECONDS = 2.0
 """Deterministic time to check what is proven."""
@@ -32,6 +33,8 @@ def least(
     ------
     VerificationError
         If CP-SAT's answer breaks a limit, or is better than what a merge has proven.
+    SearchInterrupted
+        If an interrupt ended the search; it has the answer so far.
 
     """
     problem, axis = fixing.problem, OBJECTIVES.index(objective)
@@ -54,8 +57,18 @@ def least(
             raise VerificationError(f"CP-SAT's answer costs {vector}; {claim} within {better}")
         value = vector[axis]
     if proven or outcome.status in {"optimal", "infeasible"}:
-        return Answer(counts, Proof("optimal", objective, value, value))
+        answer = Answer(counts, Proof("optimal", objective, value, value))
+    else:
+        answer = Answer(counts, _unfinished(fixing, outcome, objective, limits, value))
+    if outcome.interrupted:
+        raise SearchInterrupted(answer)
+    return answer
+
+
+def _unfinished(
+    fixing: Fixing, outcome: Outcome, objective: Objective, limits: Mapping[Objective, int], value: int
+) -> Proof:
     bounds = [bound for bound in (outcome.bound, fixing.known(objective, limits).bound) if bound is not None]
     # The core holds what is better than the first counts, and nothing is known of the rest but that it is not.
     bound = min(value, max(bounds))
-    return Answer(counts, Proof("optimal" if bound == value else "feasible", objective, value, bound))
+    return Proof("optimal" if bound == value else "feasible", objective, value, bound)

@@ -1,16 +1,20 @@
 """Proven single points over all rows of settings: the smallest, the fastest, those with one scheme everywhere."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from solver.errors import VerificationError
-from solver.optimize.cpsat import Objective, Shape, SolverSettings, minimize
+from solver.optimize.cpsat import Answer, Objective, Shape, SolverSettings, minimize
 from solver.optimize.grouped import Grouped
-from solver.optimize.in_order import least_in_order
-from solver.optimize.problem import Budget, Counts, Point, Problem, Proof
+from solver.optimize.in_order import least_in_order, point_of
+from solver.optimize.problem import Budget, Point, Problem, Proof
 from solver.optimize.ruled import shaped_by
 from solver.optimize.side_rules import NO_RULES, SideRules, uniform_counts
+from solver.optimize.stopping import SearchInterrupted
 from solver.optimize.verify import verify_point
+
+Bound = Callable[[Objective, Mapping[Objective, int]], int | None]
+"""What nothing within some limits is below in an objective, if that is known."""
 
 
 def lexicographic(
@@ -20,12 +24,18 @@ def lexicographic(
     settings: SolverSettings,
     rules: SideRules = NO_RULES,
     also: Shape | None = None,
+    bound: Bound | None = None,
 ) -> Point | None:
     """Return the point that is least in the first objective, then in the next ones, within the limit.
 
     `weights_limit` bounds the bytes of weights on one device; None is no limit. None if nothing fits or keeps the
-    rules; `also` adds rows of its own; blocks as groups need a `separated` problem. The proof
-    is that of the first objective, or of the first stage that could not be proven.
+    rules; `also` adds rows of its own; a `bound` shortens the search; blocks as groups need a `separated` problem. The
+    proof is that of the first objective, or of the first stage that could not be proven.
+
+    Raises
+    ------
+    SearchInterrupted
+        At an interrupt; it has the point so far.
     """
     if rules.plain and also is None:
         return least_in_order(problem, weights_limit, order, settings)
@@ -33,13 +43,20 @@ def lexicographic(
     if rules.most_ticks is not None:
         limits["time"] = rules.most_ticks - problem.cache_ticks
     problem = rules.apart(problem)
-    found = _least_shaped(problem, limits, order, settings, rules, () if also is None else (also,))
-    if found is None:
-        return None
-    counts, proof = found
-    if (broken := rules.broken_by(problem, counts)) is not None:
+    try:
+        found = _least_shaped(problem, limits, order, settings, rules, () if also is None else (also,), bound)
+    except SearchInterrupted as stop:
+        if stop.point is not None:
+            _keeps(rules, stop.point)
+        raise
+    if found is not None:
+        _keeps(rules, found)
+    return found
+
+
+def _keeps(rules: SideRules, point: Point) -> None:
+    if (broken := rules.broken_by(point.problem, point.counts)) is not None:
         raise VerificationError(f"the optimizer's answer has {broken}")
-    return Point(problem, counts, problem.vector(counts), proof)
 
 
 def _least_shaped(
@@ -49,16 +66,25 @@ def _least_shaped(
     settings: SolverSettings,
     rules: SideRules,
     also: tuple[Shape, ...],
-) -> tuple[Counts, Proof] | None:
+    bound: Bound | None,
+) -> Point | None:
     """Return what is least under rules: over the groups alone where no rule asks for more than they say."""
     if rules.granularity == "unit" or rules.overrides is not None or also:
-        return _least(problem, limits, order, settings, (shaped_by(problem, rules), *also))
+        return _least(problem, limits, order, settings, (shaped_by(problem, rules), *also), bound)
     others = replace(rules, granularity="unit")
     grouped = Grouped(problem, rules.granularity, dominated=not others.plain)
     if not grouped.possible:
         return None
-    point = lexicographic(grouped.problem, limits.get("bytes"), order, settings, others)
-    return None if point is None else (grouped.expanded(point.counts), point.proof)
+    try:
+        point = lexicographic(grouped.problem, limits.get("bytes"), order, settings, others, bound=bound)
+    except SearchInterrupted as stop:
+        stop.point = None if stop.point is None else _of_groups(grouped, problem, stop.point)
+        raise
+    return None if point is None else _of_groups(grouped, problem, point)
+
+
+def _of_groups(grouped: Grouped, problem: Problem, point: Point) -> Point:
+    return Point(problem, grouped.expanded(point.counts), point.vector, point.proof)
 
 
 def _least(
@@ -67,18 +93,23 @@ def _least(
     order: Sequence[Objective],
     settings: SolverSettings,
     shapes: Sequence[Shape],
-) -> tuple[Counts, Proof] | None:
-    """Return the counts that are least in one objective after the other, and the proof of the first unproven stage."""
-    limits, answer, proof = dict(limits), None, None
-    for objective in order:
-        found = minimize(problem, objective, limits, settings, shapes)
-        if found is None:
-            break
-        answer = found
-        limits[objective] = min(found.proof.value, limits.get(objective, found.proof.value))
-        if proof is None or (proof.status == "optimal" and found.proof.status != "optimal"):
-            proof = found.proof
-    return None if answer is None or proof is None else (answer.counts, proof)
+    bound: Bound | None,
+) -> Point | None:
+    """Return what is least in one objective after the other."""
+    limits, answers = dict(limits), list[Answer]()
+    try:
+        for objective in order:
+            least = None if bound is None else bound(objective, limits)
+            found = minimize(problem, objective, limits, settings, shapes, least)
+            if found is None:
+                break
+            answers.append(found)
+            limits[objective] = min(found.proof.value, limits.get(objective, found.proof.value))
+    except SearchInterrupted as stop:
+        answers += [] if stop.answer is None else [stop.answer]
+        stop.point = point_of(problem, answers) if answers else None
+        raise
+    return point_of(problem, answers) if answers else None
 
 
 def smallest_of_all(problems: Sequence[Problem], settings: SolverSettings) -> Point:

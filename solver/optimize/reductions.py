@@ -78,7 +78,17 @@ def _draw(left: list[int], units: int) -> tuple[int, ...]:
 
 def drop_dominated(problem: Problem) -> Reduced:
     """Return the problem with no option that another one of its class beats or equals in all costs."""
-    kept = [without_dominated(part.options) for part in problem.classes]
+    return _with_rows(problem, [without_dominated(part.options) for part in problem.classes])
+
+
+def with_options(problem: Problem, may_have: Callable[[UnitClass, Option], bool]) -> Reduced:
+    """Return the problem with only some of its options; a class may be left with none."""
+    return _with_rows(
+        problem, [tuple(option for option in part.options if may_have(part, option)) for part in problem.classes]
+    )
+
+
+def _with_rows(problem: Problem, kept: Sequence[tuple[Option, ...]]) -> Reduced:
     places = [[part.options.index(option) for option in row] for part, row in zip(problem.classes, kept, strict=True)]
 
     def expand(counts: Counts) -> Counts:

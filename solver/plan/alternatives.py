@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from solver.optimize.front import Front, hull_corners
+from solver.optimize.front_points import Front, hull_corners
 from solver.optimize.problem import Point
 from solver.plan.names import BALANCED, BETWEEN, FASTEST, GUIDE, LOWEST_RISK, SIMPLEST, SMALLEST
 

@@ -15,6 +15,7 @@ from solver.plan.one_scheme import one_scheme
 from solver.plan.pins import (
     Pin,
     case_of,
+    check_floors,
     check_patterns,
     find_pins,
     members_of,
@@ -98,6 +99,7 @@ def any_choices(context: Context) -> Choices:
     request = context.request
     members = members_of(context)
     check_patterns(request.exclude, members, "--exclude")
+    check_floors(context)
     pins = find_pins(context, members)
     excludes = _excludes(context, pins, members)
     parts = partition(context.inventory, context.service.backend, excludes)

@@ -15,7 +15,7 @@ from solver.plan.assignment import Assignment, assign
 from solver.plan.choices import Choices
 from solver.plan.context import Context
 from solver.plan.document import Alternative, FootprintPart, ProofPart, RiskPart
-from solver.plan.names import BALANCED, BETWEEN, DIFFERENT, FASTEST, LOWEST_RISK, SIMPLEST, SMALLEST
+from solver.plan.names import BALANCED, BETWEEN, DIFFERENT, FASTER, FASTEST, LOWEST_RISK, SIMPLEST, SMALLEST
 from solver.plan.patterns import QuarkPatterns, to_patterns
 from solver.plan.reading import reading_notes
 from solver.plan.requantize import requantizing_notes, unkept_notes
@@ -30,6 +30,7 @@ _REASONS = {
     FASTEST: "shortest decoding step",
     SIMPLEST: "one scheme everywhere",
     BETWEEN: "a further point of the front",
+    FASTER: "least predicted loss of plans whose decoding step is as short",
     DIFFERENT: "least predicted loss of those that give a good part of the weights another scheme",
 }
 _NOTABLE_LOSS = 0.03

@@ -171,7 +171,10 @@ class FrontPart(Part):
 
     points: int
     complete: bool = Field(description="whether these are all such plans within the budget")
-    interrupted: bool = Field(default=False, description="whether the search was ended before it had all of its points")
+    interrupted: bool = Field(default=False, description="whether the search was ended before it had all that it seeks")
+    time_levels: int = Field(
+        default=0, description="limits on the decoding step at which the least loss in the budget is sought"
+    )
     rounding_nats: float = Field(default=0.0, description="what rounding losses to integers may add up to in a plan")
 
 

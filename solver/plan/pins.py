@@ -35,6 +35,7 @@ def case_of(context: Context, family: LayerFamily, scheme: Scheme) -> Case:
         inventory=context.inventory,
         model_type=context.analysis.model.model_type,
         allow_emulated=context.request.allow_emulated,
+        floor_bits=context.request.floors.get(family.role),
     )
 
 
@@ -61,17 +62,40 @@ def check_patterns(patterns: Iterable[str], members: Sequence[Member], flag: str
             )
 
 
-def _role_pins(context: Context) -> Iterator[Pin]:
+def _families_of(context: Context, role: str, flag: str) -> list[LayerFamily]:
+    """Return the layers of a role that the user names.
+
+    Raises
+    ------
+    BadInputError
+        If the model has none.
+    """
     families = context.inventory.layers
+    named = [family for family in families if family.role == role]
+    if not named:
+        raise BadInputError(
+            f"the model has no layers of role {role!r}.",
+            where=flag,
+            mend=f"It has {', '.join(dict.fromkeys(family.role for family in families))}.",
+        )
+    return named
+
+
+def check_floors(context: Context) -> None:
+    """Raise for a floor under a role that the model does not have.
+
+    Raises
+    ------
+    BadInputError
+        For the first such role.
+    """
+    for role, bits in context.request.floors.items():
+        _families_of(context, role, f"--floor {role}={bits:g}")
+
+
+def _role_pins(context: Context) -> Iterator[Pin]:
     for role, scheme in context.request.pins.items():
-        named = [family for family in families if family.role == role]
-        if not named:
-            raise BadInputError(
-                f"the model has no layers of role {role!r}.",
-                where=f"--pin {role}={scheme}",
-                mend=f"It has {', '.join(dict.fromkeys(family.role for family in families))}.",
-            )
-        for family in named:
+        for family in _families_of(context, role, f"--pin {role}={scheme}"):
             yield Pin(family.glob, scheme, f"--pin {role}={scheme}")
 
 

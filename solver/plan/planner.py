@@ -9,34 +9,38 @@ from solver.cost.memory_fraction import default_fraction
 from solver.errors import NoAnswerError, PlannerError, RuledOutError, VerificationError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
-from solver.optimize.different import Difference, least_risky_different
-from solver.optimize.points import fastest, uniform_points
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Problem
 from solver.optimize.progress import Watch
-from solver.plan.alternatives import Pick, pick
-from solver.plan.assignment import assign
+from solver.plan.alternatives import Pick
 from solver.plan.bug_report import bug_report
 from solver.plan.choices import Choices
 from solver.plan.context import Context, resolve
 from solver.plan.describe import describe
-from solver.plan.document import Alternative, Answer, FrontPart, GoalPart, ModelPart, Provenance, ServicePart
+from solver.plan.document import (
+    Alternative,
+    Answer,
+    FrontPart,
+    GoalPart,
+    ModelPart,
+    Provenance,
+    ServicePart,
+    SimplerPart,
+)
+from solver.plan.extras import Extras
 from solver.plan.freed import better, freed
 from solver.plan.goals import recommend
 from solver.plan.guide import GuidePlan, guide_plans
 from solver.plan.infeasible import explained
-from solver.plan.names import DIFFERENT
+from solver.plan.picks import find_picks
 from solver.plan.problems import fits_unquantized, unquantized
 from solver.plan.requantize import stored_part
 from solver.plan.request import PlanRequest
 from solver.plan.simpler import price_of_rules, simpler_plans
-from solver.plan.solved import Solved, solved, solver_settings
+from solver.plan.solved import solved
 from solver.units import format_size
 from solver.version import __version__
 
 QUARK_VERSION = "0.13"
-
-DIFFERENT_SHARE = 0.25
-"""Of the weights that have a choice, what a plan gives another scheme to be called different."""
 
 
 @dataclass(frozen=True)
@@ -75,21 +79,6 @@ def _with_guide(picks: list[Pick], plans: list[GuidePlan], choices: Choices, con
         else:
             offers[same] = replace(offers[same], pick=offers[same].pick.also_guide(plan.reason))
     return offers
-
-
-def _picks(found: Solved, context: Context) -> list[Pick]:
-    """Return the plans of the front to offer, and after them those that were asked for because they differ."""
-    settings, budget, rules = solver_settings(context), context.budget, found.rules
-    quickest = None if found.front.interrupted else fastest(found.problems, budget, settings, rules)
-    uniform = uniform_points(found.problems, budget, rules)
-    picks = pick(found.front, quickest, uniform, context.request.alternatives)
-    for _ in range(0 if found.front.interrupted else context.request.diverse):
-        others = tuple(assign(item.point, found.choices.partition).schemes for item in picks)
-        point = least_risky_different(found.problems, budget, settings, rules, Difference(DIFFERENT_SHARE, others))
-        if point is None:
-            break
-        picks.append(Pick(point, (DIFFERENT,)))
-    return picks
 
 
 def _check_overrides(alternatives: Sequence[Alternative], request: PlanRequest) -> None:
@@ -203,13 +192,16 @@ def _answer(context: Context, analysis_ref: str) -> Answer:
     except NoAnswerError as error:
         raise explained(error, context) from error
     choices, front = found.choices, found.front
-    picks = _picks(found, context)
+    extras = Extras(interrupted=front.interrupted)
+    picks, levels = find_picks(found, context, extras)
     guided, said = guide_plans(context, choices)
     offers = dict(enumerate(_with_guide(picks, guided, choices, context), start=1))
     alternatives = tuple(describe(number, item.pick, item.choices, item.context) for number, item in offers.items())
     recommended = recommend(context.goal, [(number, item.pick.names, item.loads) for number, item in offers.items()])
     _check_overrides(alternatives[: len(picks)], request)
     alternatives += _unbound(request, alternatives, analysis, inventory, catalog)
+    none: tuple[SimplerPart, ...] = ()
+    simpler = extras.make(lambda: simpler_plans(found, context), none)
     native = unquantized(context, choices)
     model = model_part(context, native, analysis_ref)
     assumptions = (*context.assumptions, *said)
@@ -228,10 +220,11 @@ def _answer(context: Context, analysis_ref: str) -> Answer:
         front=FrontPart(
             points=len(front),
             complete=front.complete,
-            interrupted=front.interrupted,
+            interrupted=extras.interrupted,
+            time_levels=levels,
             rounding_nats=0.5 * (len(choices.partition.units) + 1) / RISK_STEPS_PER_NAT,
         ),
-        simpler=() if front.interrupted else simpler_plans(found, context),
+        simpler=simpler,
         price_nll=price_of_rules(found),
         assumptions=assumptions,
         missing=analysis.missing,

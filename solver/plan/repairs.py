@@ -82,6 +82,9 @@ def _left_out(request: PlanRequest) -> Iterator[_Change]:
     for role, scheme in request.pins.items():
         rest = {name: other for name, other in request.pins.items() if name != role}
         yield _Change("--pin", f"{role}={scheme}", {"pins": rest}, leaves_out=True)
+    for role, bits in request.floors.items():
+        others = {name: other for name, other in request.floors.items() if name != role}
+        yield _Change("--floor", f"{role}={bits:g}", {"floors": others}, leaves_out=True)
     for pattern in request.exclude:
         kept = tuple(other for other in request.exclude if other != pattern)
         yield _Change("--exclude", pattern, {"exclude": kept}, leaves_out=True)

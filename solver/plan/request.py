@@ -1,6 +1,6 @@
 """What a user asks for, with every default that a plan records."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -66,6 +66,9 @@ class PlanRequest(BaseModel):
     exclude: tuple[str, ...] = ()
     layers: dict[str, str] = Field(default_factory=dict, description="scheme by pattern, insisted on")
     pins: dict[str, str] = Field(default_factory=dict, description="scheme by role, insisted on")
+    floors: dict[str, Annotated[float, Field(gt=0, le=64)]] = Field(
+        default_factory=dict, description="bits of a weight at least, by role; native always has them"
+    )
     scheme: str | None = Field(default=None, description="of all layers that may have it, insisted on")
     force: bool = Field(default=False, description="whether what only the stack refuses is kept as a risk")
     allow_emulated: bool = False
@@ -79,6 +82,7 @@ class PlanRequest(BaseModel):
         description="tokens of each sequence in a second, at least, by roofline",
     )
     alternatives: int | None = Field(default=None, ge=1, le=50, description="plans to pick from the front")
+    faster: int = Field(default=0, ge=0, le=20, description="limits on the decoding step to seek further plans at")
     diverse: int = Field(default=0, ge=0, le=10, description="further plans that really differ from those")
     goal: str | None = Field(default=None, description="of `profiles/goals`; accuracy unless one is named")
     calibration: Calibration = Calibration()

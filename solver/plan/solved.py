@@ -6,7 +6,8 @@ from functools import cached_property
 from solver.cost.roofline import TICKS_PER_SECOND
 from solver.errors import InfeasibleError, NoAnswerError, RuledOutError
 from solver.optimize.cpsat import SolverSettings
-from solver.optimize.front import Front, exact_front
+from solver.optimize.front import exact_front
+from solver.optimize.front_points import Front
 from solver.optimize.points import fastest, smallest_of_all
 from solver.optimize.problem import Problem
 from solver.optimize.side_rules import NO_RULES, SideRules
@@ -66,6 +67,8 @@ def solved(context: Context) -> Solved:
     rules = side_rules(context, lambda: found.problems)
     if rules.plain:
         return found
+    if free.interrupted:
+        raise KeyboardInterrupt
     front = exact_front(found.problems, context.budget, solver_settings(context), rules)
     if not len(front):
         raise _ruled_out(context, found.problems, rules)

@@ -139,6 +139,8 @@ def print_answer(answer: Answer, console: Console) -> None:
         proven = "all that none beats" if answer.front.complete else "proven, not all that there are"
         exact = f"losses are rounded by {answer.front.rounding_nats:.0e} nats at most"
         console.print(f"Picked from {answer.front.points:,} plans, {proven} in bytes and predicted loss; {exact}.")
+        if answer.front.time_levels > 1:
+            console.print(f"By speed: the least loss at {answer.front.time_levels} limits on the decoding step.")
         if answer.front.interrupted:
             text = "The search was interrupted: these are proven, and others may be better."
             console.print(Text(text, style="yellow"))

@@ -22,6 +22,8 @@ class Case:
     inventory: Inventory
     model_type: str
     allow_emulated: bool
+    floor_bits: float | None = None
+    """Bits of a weight at least, where the request sets them for the role."""
 
     @property
     def backend(self) -> Backend:
@@ -123,6 +125,13 @@ def _shard_divides(case: Case) -> str | None:
     return None
 
 
+def _floor_holds(case: Case) -> str | None:
+    bits, least = case.scheme.weight.bits, case.floor_bits
+    if least is None or bits >= least:
+        return None
+    return f"{case.scheme.name} has {bits:g} bits of a weight, and {case.role.name} is to have at least {least:g}"
+
+
 LAYER_RULES: dict[str, Callable[[Case], str | None]] = {
     "scheme-exportable": _exportable,
     "scheme-is-measured": _measured,
@@ -133,6 +142,7 @@ LAYER_RULES: dict[str, Callable[[Case], str | None]] = {
     "kernel-exists": _kernel_exists,
     "kernel-is-native": _kernel_native,
     "shard-divides": _shard_divides,
+    "floor-holds": _floor_holds,
 }
 """The checks of all rules on one layer, those of Quark first, by the names of `profiles/rules/`."""
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 
 from solver.errors import VerificationError
 from solver.optimize.cpsat import SolverSettings, minimize
-from solver.optimize.front import Front, exact_front, hull_corners
+from solver.optimize.front import exact_front
+from solver.optimize.front_points import Front, hull_corners
 from solver.optimize.merge import FrontTooLargeError, MergedFront
 from solver.optimize.points import fastest, smallest_of_all, uniform_points
 from solver.optimize.problem import Budget, Option, Point, Problem, Proof

@@ -28,6 +28,7 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
     (SMALL, {"layers": {"*layers.3.self_attn.q_proj": "int8"}, "force": True}),
     (SMALL, {"scheme": "amdfp4", "exclude": ("*layers.0.*",)}),
     (SMALL, {"granularity": "role", "max_overrides": 3, "max_schemes": 2, "min_decode_tps": 100.0, "diverse": 1}),
+    (SMALL, {"faster": 2, "floors": {"down": 8.0}}),
     (SMALL, {"kv_cache_scheme": "fp8", "backend": "none", "budget_bytes": 2 * 10**9}),
     ("LiquidAI/LFM2-1.2B", {"kv_cache_scheme": "fp8", "scheme": "mxfp4", "force": True}),
     ("google/gemma-3-4b-it", {"layers": {"*self_attn.*": "fp8"}, "calibration": {"seq_len": 1024}}),
@@ -167,6 +168,12 @@ class TestChangedPlans:
         assert (check, difference.where) == ("hashes", where)
         assert "000" in difference.found
 
+    def test_in_a_floor_under_a_role_are_told(self, mixed: Document, verify: Verify) -> None:
+        changed = _changed(mixed, lambda plan: plan["request"].update(floors={"up": 15.5}))
+        broken = [item for check, item in found(verify(changed)) if check == "rules"]
+        assert {item.expected for item in broken} == {"rule floor-holds"}
+        assert all("up is to have at least 15.5" in item.found for item in broken)
+
     def test_without_one_pattern_are_told(self, mixed: Document, verify: Verify) -> None:
         for pattern in mixed["layer_quant_config"]:
             checks = {
@@ -281,6 +288,7 @@ _FREE = {
     "model",
     "force",
     "allow_emulated",
+    "faster",
     "diverse",
 }
 """What may be otherwise in a plan that holds: who made it, how plans are called, what a request allows and gets not."""

@@ -188,6 +188,25 @@ class TestAlternatives:
                 apart = sum(size for key, size in sizes.items() if ours[key] != theirs[key])
                 assert apart >= 0.25 * sum(sizes.values())
 
+    def test_that_are_to_be_faster_are_less_risky_than_all_that_are_as_fast(
+        self, analyse: Analyse, catalog: Catalog
+    ) -> None:
+        found = planned(MODELS[0], analyse, catalog, faster=3)
+        front = found.answer.front
+        assert front is not None
+        assert front.time_levels == 4
+        extra = [item for item in found.own if item.name == "faster"]
+        assert extra
+        for item in extra:
+            assert item.proof is not None
+            assert item.proof.status == "optimal"
+            assert item.decode_seconds_per_token is not None
+            for other in found.own:
+                if other.id != item.id and (other.decode_seconds_per_token or 0) <= item.decode_seconds_per_token:
+                    assert other.risk is not None
+                    assert item.risk is not None
+                    assert other.risk.delta_nll >= item.risk.delta_nll
+
 
 class TestCommand:
     def test_flags_reach_the_request_and_the_price_is_told(
@@ -196,13 +215,15 @@ class TestCommand:
         from solver.cli import main
 
         flags = "--granularity role --max-overrides 4 --max-schemes 2 --min-decode-tps 1 --alternatives 4 --diverse 1"
-        command = ["Qwen/Qwen3-8B", "--budget", "12GB", "--hardware", "mi300x", *flags.split()]
+        question = ["Qwen/Qwen3-8B", "--budget", "12GB", "--hardware", "mi300x"]
+        command = [*question, *flags.split(), "--faster", "2"]
         with pytest.raises(SystemExit) as ended:
             main([*command, "--json"])
         assert ended.value.code == 0
         asked = json.loads(capsys.readouterr().out)["request"]
         assert (asked["granularity"], asked["max_overrides"], asked["max_schemes"]) == ("role", 4, 2)
         assert (asked["min_decode_tps"], asked["alternatives"], asked["diverse"]) == (1.0, 4, 1)
+        assert asked["faster"] == 2
         with pytest.raises(SystemExit):
             main([*command, "--yes", "--output", str(tmp_path / "quant_plan.json")])
         shown = " ".join(capsys.readouterr().out.split())

@@ -48,6 +48,7 @@ def case(catalog: Catalog) -> MakeCase:
         tp: int = 1,
         model_type: str = "llama",
         allow_emulated: bool = False,
+        floor_bits: float | None = None,
         **family: object,
     ) -> Case:
         layer = LayerFamily.model_validate(
@@ -63,7 +64,14 @@ def case(catalog: Catalog) -> MakeCase:
         service = Service(catalog.hardware.get(hardware), catalog.backends.get(backend), 4096, 1, tp)
         role_profile = catalog.roles.named(role)
         return Case(
-            layer, role_profile, catalog.schemes.get(scheme), service, inventory(layer), model_type, allow_emulated
+            layer,
+            role_profile,
+            catalog.schemes.get(scheme),
+            service,
+            inventory(layer),
+            model_type,
+            allow_emulated,
+            floor_bits,
         )
 
     return make
@@ -243,3 +251,13 @@ class TestShardDivides:
         assert "shard-divides" not in broken(eight_heads)
         one_head = replace(eight_heads, inventory=inventory(eight_heads.family, kv_heads=1))
         assert "shard-divides" not in broken(one_head)
+
+
+class TestFloorHolds:
+    @pytest.mark.parametrize(
+        ("scheme", "floor", "holds"),
+        [("ptpc_fp8", 4.0, True), ("mxfp4", 8.0, False), ("ptpc_fp8", 8.0, True), ("mxfp4", None, True)],
+        ids=["allows", "forbids", "boundary", "not applicable"],
+    )
+    def test_compares_the_bits_of_weights(self, case: MakeCase, scheme: str, floor: float | None, holds: bool) -> None:
+        assert ("floor-holds" not in broken(case(scheme, floor_bits=floor, backend="none"))) is holds
