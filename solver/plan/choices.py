@@ -80,6 +80,12 @@ def find_choices(context: Context) -> Choices:
         If no layer may have any scheme.
 
     """
+    if context.memo is None:
+        return _find_choices(context)
+    return context.memo.once("choices", context.request, lambda: _find_choices(context))
+
+
+def _find_choices(context: Context) -> Choices:
     request = context.request
     members = members_of(context)
     check_patterns(request.exclude, members, "--exclude")

@@ -13,6 +13,7 @@ from solver.intake.inventory import Inventory
 from solver.optimize.problem import Budget
 from solver.optimize.progress import Watch
 from solver.plan.goals import settle
+from solver.plan.memo import Memo
 from solver.plan.request import PlanRequest
 from solver.risk.model import RiskModel
 from solver.rules.machine import machine_refusals, most_devices
@@ -41,6 +42,8 @@ class Context:
     assumptions: tuple[str, ...]
     watch: Watch | None = None
     """Told how far the search is."""
+    memo: Memo | None = None
+    """What is shared with answers for other budgets."""
 
 
 def commonest_template(model_type: str) -> Template:

@@ -24,6 +24,7 @@ from solver.plan.freed import better, freed
 from solver.plan.goals import recommend
 from solver.plan.guide import GuidePlan, guide_plans
 from solver.plan.infeasible import explained
+from solver.plan.memo import Memo
 from solver.plan.names import DIFFERENT
 from solver.plan.problems import fits_unquantized, unquantized
 from solver.plan.requantize import stored_part
@@ -168,8 +169,12 @@ def plan(
     *,
     analysis_ref: str,
     watch: Watch | None = None,
+    memo: Memo | None = None,
 ) -> Answer:
     """Return the alternatives for a request, at least one; `watch` is told how far the search is.
+
+    With a `memo`, what other answers for the same analysis have made is used, and only the plans are sought: not what
+    simpler ones would cost, nor, where there is none, what clashes and would mend it.
 
     Raises
     ------
@@ -186,7 +191,7 @@ def plan(
     RuledOutError
         If plans keep the budget, and none keeps the side rules too.
     """
-    context = replace(resolve(request, analysis, inventory, catalog), watch=watch)
+    context = replace(resolve(request, analysis, inventory, catalog), watch=watch, memo=memo)
     try:
         return _answer(context, analysis_ref)
     except VerificationError as error:
@@ -201,6 +206,8 @@ def _answer(context: Context, analysis_ref: str) -> Answer:
     except RuledOutError:
         raise
     except NoAnswerError as error:
+        if context.memo is not None:
+            raise
         raise explained(error, context) from error
     choices, front = found.choices, found.front
     picks = _picks(found, context)
@@ -231,7 +238,7 @@ def _answer(context: Context, analysis_ref: str) -> Answer:
             interrupted=front.interrupted,
             rounding_nats=0.5 * (len(choices.partition.units) + 1) / RISK_STEPS_PER_NAT,
         ),
-        simpler=() if front.interrupted else simpler_plans(found, context),
+        simpler=() if front.interrupted or context.memo is not None else simpler_plans(found, context),
         price_nll=price_of_rules(found),
         assumptions=assumptions,
         missing=analysis.missing,
