@@ -1,6 +1,6 @@
 """Plans LLM quantization for AMD Quark under a memory budget.
 
-All of the Python interface lies in :mod:`solver.api`. What most programs need is here too, and
+All of the Python interface lies in :mod:`solver.api` and :mod:`solver.sweep`. What most programs need is here too, and
 loaded when it is first asked for: importing the package costs nothing.
 """
 
@@ -11,11 +11,13 @@ from solver.version import __version__
 
 if TYPE_CHECKING:
     from solver.api import Plan, PlanRequest, PlanSet, analyze, confirm, solve
+    from solver.sweep import Sweep, sweep
 
-__all__ = ["Plan", "PlanRequest", "PlanSet", "__version__", "analyze", "confirm", "solve"]
+__all__ = ["Plan", "PlanRequest", "PlanSet", "Sweep", "__version__", "analyze", "confirm", "solve", "sweep"]
 
 _HOMES = {
     "solver.api": ("Plan", "PlanRequest", "PlanSet", "analyze", "confirm", "solve"),
+    "solver.sweep": ("Sweep", "sweep"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -33,6 +33,8 @@ from solver.plan.explanation import Explanation
 from solver.plan.footprints import FootprintReport
 from solver.plan.verification import Verification
 from solver.quark.doctor import Drift
+from solver.sweep.spec import Sweep
+from solver.sweep.summary import SweepRows, SweepSummary
 
 TYPES: dict[str, Any] = {
     "model_analysis": ModelAnalysis,
@@ -41,6 +43,9 @@ TYPES: dict[str, Any] = {
     "footprint": FootprintReport,
     "explanation": Explanation | ErrorAnswer,
     "drift": Drift | ErrorAnswer,
+    "sweep": Sweep,
+    "sweep_rows": SweepRows | ErrorAnswer,
+    "sweep_summary": SweepSummary | ErrorAnswer,
     "verification": Verification | ErrorAnswer,
     "profiles/algorithm": Algorithm,
     "profiles/backend": Backend,

@@ -11,7 +11,7 @@ from solver.errors import EXIT_BUG, BadInputError, MissingError, NoAnswerError, 
 
 _INTERRUPTED = 130
 
-SUBCOMMANDS = ("analyze", "confirm", "doctor", "explain", "export", "footprint", "profiles", "verify")
+SUBCOMMANDS = ("analyze", "confirm", "doctor", "explain", "export", "footprint", "profiles", "sweep", "verify")
 
 
 def _with_model_flag(arguments: Sequence[str]) -> list[str]:

@@ -44,12 +44,11 @@ def footprint(
     from solver import api
     from solver.catalog import Catalog
     from solver.cli.machine import settle_hardware, tell
-    from solver.cli.question import parse_tokens
     from solver.plan.files import to_json
     from solver.plan.request import PlanRequest
     from solver.report.console import answers, messages
     from solver.report.footprints import print_footprints
-    from solver.units import parse_size
+    from solver.units import parse_size, parse_tokens
 
     catalog = Catalog(profiles)
     settled = settle_hardware(hardware, catalog)
