@@ -1,6 +1,6 @@
 """What may be asked of the planner: plans, bills, and why not."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from solver.api.models import analyze
 from solver.api.plans import PlanSet
@@ -62,8 +62,8 @@ def solve_budgets(
     analysis: ModelAnalysis,
     *,
     catalog: Catalog | None = None,
-) -> Iterator[PlanSet | PlannerError]:
-    """Yield the answer for each budget in turn, or the error where there is none: much faster than one by one.
+) -> list[PlanSet | PlannerError]:
+    """Return the answer for each budget, or the error where there is none: much faster than one by one.
 
     The plans are those of `solve`. What only a reader of a single answer needs is not computed: the price of simpler
     plans, and, where no plan fits, what clashes and what would mend it.
@@ -82,12 +82,17 @@ def solve_budgets(
     catalog = catalog or Catalog()
     completed, inventory = _with_layers(request, analysis, catalog, "solve sweep --model MODEL")
     ref, memo = f"config-sha256:{completed.model.config_sha256}", Memo()
-    for budget in budgets:
+    found: dict[int | None, PlanSet | PlannerError] = {}
+    # What is found within the largest budget holds what there is within the others.
+    for budget in sorted(dict.fromkeys(budgets), key=lambda size: (size is not None, -(size or 0))):
         asked = request.model_copy(update={"budget_bytes": budget})
         try:
-            yield PlanSet.of(plan(asked, completed, inventory, catalog, analysis_ref=ref, memo=memo))
+            answer = plan(asked, completed, inventory, catalog, analysis_ref=ref, memo=memo)
         except PlannerError as error:
-            yield error
+            found[budget] = error
+        else:
+            found[budget] = PlanSet.of(answer)
+    return [found[budget] for budget in budgets]
 
 
 def footprints(

@@ -144,6 +144,8 @@ class Front(Sequence[Point]):
 def _row(problem: Problem, limit: int, settings: SolverSettings, rules: SideRules) -> tuple[_Row, bool]:
     """Return the points of one row, and whether they are all."""
     try:
+        if rules.plain and settings.fronts is not None:
+            return settings.fronts.within(problem, limit, most_work=settings.merge_work), True
         if rules.plain:
             return MergedFront(problem, limit, most_work=settings.merge_work), True
         if rules.only_groups and (grouped := Grouped(problem, rules.granularity)).possible:

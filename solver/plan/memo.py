@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
+from solver.optimize.kept_fronts import KeptFronts
 from solver.plan.request import PlanRequest
 
 T = TypeVar("T")
@@ -16,6 +17,7 @@ class Memo:
     """
 
     def __init__(self) -> None:
+        self.fronts = KeptFronts()
         self._values: dict[Hashable, Any] = {}
         self._kept: list[object] = []
 

@@ -1,7 +1,7 @@
 """What a worker does: analyse a model, answer the cells of a group. Nothing raises; what goes wrong becomes a row."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -48,20 +48,19 @@ def analysed(groups: Sequence[Group], means: Means) -> ModelAnalysis | Answers:
 
 def answered(group: Group, analysis: ModelAnalysis, means: Means) -> Answers:
     """Return the rows of a group's cells."""
-    budgets = [cell.request.budget_bytes for cell in group.cells]
-    answers: Answers = []
-    found = solve_budgets(group.cells[0].request, budgets, analysis, catalog=_catalog(means.profiles))
-    for cell in group.cells:
-        try:
-            plans = next(found)
-            rows = [error_row(cell, plans)] if isinstance(plans, PlannerError) else plan_rows(cell, plans)
-        except Exception as error:
-            # A generator that raised has ended: its other cells are asked in a new one.
-            rows = [error_row(cell, error)]
-            left = budgets[len(answers) + 1 :]
-            found = solve_budgets(group.cells[0].request, left, analysis, catalog=_catalog(means.profiles))
-        answers.append((cell.number, rows))
-    return answers
+    first, catalog = group.cells[0].request, _catalog(means.profiles)
+    try:
+        found = solve_budgets(first, [cell.request.budget_bytes for cell in group.cells], analysis, catalog=catalog)
+    except Exception as error:
+        if len(group.cells) == 1:
+            return [(group.cells[0].number, [error_row(group.cells[0], error)])]
+        # A defect: each cell by itself, so that it is told where it belongs.
+        alone = (replace(group, cells=(cell,)) for cell in group.cells)
+        return [answer for one in alone for answer in answered(one, analysis, means)]
+    return [
+        (cell.number, [error_row(cell, plans)] if isinstance(plans, PlannerError) else plan_rows(cell, plans))
+        for cell, plans in zip(group.cells, found, strict=True)
+    ]
 
 
 def died() -> MissingError:
