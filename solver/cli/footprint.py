@@ -42,10 +42,9 @@ def footprint(
 ) -> None:
     """Print what a model takes in service: unquantized, and under each scheme; and what fits at most."""
     from solver import api
+    from solver.api import PlanRequest, to_json
     from solver.catalog import Catalog
     from solver.cli.machine import settle_hardware, tell
-    from solver.plan.files import to_json
-    from solver.plan.request import PlanRequest
     from solver.report.console import answers, messages
     from solver.report.footprints import print_footprints
     from solver.units import parse_size, parse_tokens

@@ -3,9 +3,9 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from solver.api import Calibration, PlanRequest
 from solver.cli.options import parse_algorithms, parse_layer
 from solver.errors import BadInputError
-from solver.plan.request import Calibration, PlanRequest
 from solver.units import parse_size, parse_tokens
 
 

@@ -98,8 +98,8 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Print which model fits where, and at what quality."""
+    from solver.api import to_json
     from solver.cli.answering import answering
-    from solver.plan.files import to_json
     from solver.report.console import answers
     from solver.sweep import read_rows
     from solver.sweep.matrix import print_matrix

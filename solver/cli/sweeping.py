@@ -10,7 +10,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from solver.plan.files import to_json
+from solver.api import to_json
 from solver.report.console import messages
 from solver.sweep import Progress, Sweep, SweepResult, sweep
 from solver.sweep.summary import SweepSummary

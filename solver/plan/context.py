@@ -1,6 +1,7 @@
 """Everything that a request resolves to before anything is optimized."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from solver.catalog import Catalog
 from solver.catalog.goal import Goal
@@ -13,13 +14,15 @@ from solver.intake.inventory import Inventory
 from solver.optimize.problem import Budget
 from solver.optimize.progress import Watch
 from solver.plan.goals import settle
-from solver.plan.memo import Memo
 from solver.plan.request import PlanRequest
 from solver.risk.model import RiskModel
 from solver.rules.machine import machine_refusals, most_devices
 from solver.rules.refusal import standing
 from solver.rules.service import Service
 from solver.units import format_size_both
+
+if TYPE_CHECKING:
+    from solver.plan.memo import Memo
 
 DEFAULT_CONTEXT = 8192
 PRIOR = "prior"
@@ -42,7 +45,7 @@ class Context:
     assumptions: tuple[str, ...]
     watch: Watch | None = None
     """Told how far the search is."""
-    memo: Memo | None = None
+    memo: "Memo | None" = None
     """What is shared with answers for other budgets."""
 
 

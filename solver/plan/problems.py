@@ -93,6 +93,7 @@ def find_whole_problems(context: Context, choices: Choices) -> list[Problem]:
 def _whole_problems(context: Context, choices: Choices, rows: tuple[Row, ...]) -> list[Problem]:
     problems: list[Problem] = []
     costs = costs_of(context)
+    by_bytes = list(_by_dequantized_bytes(choices.allowed, costs))
     for row in rows:
         problems.extend(
             build_problem(
@@ -104,7 +105,7 @@ def _whole_problems(context: Context, choices: Choices, rows: tuple[Row, ...]) -
                 avoids_native=row.native_fits,
                 dequantized_bytes=dequantized_bytes,
             )
-            for dequantized_bytes, kept in _by_dequantized_bytes(choices.allowed, costs)
+            for dequantized_bytes, kept in by_bytes
         )
     return prune_rows([problem for problem in problems if all(part.options for part in problem.classes)])
 
@@ -129,8 +130,11 @@ def find_problems(context: Context, choices: Choices) -> list[Problem]:
 def _problems(context: Context, choices: Choices, rows: tuple[Row, ...]) -> list[Problem]:
     problems: list[Problem] = []
     costs = costs_of(context)
+    by_bytes = {
+        fits: list(_by_dequantized_bytes(_without_native(choices.allowed) if fits else choices.allowed, costs))
+        for fits in {row.native_fits for row in rows}
+    }
     for row in rows:
-        allowed = _without_native(choices.allowed) if row.native_fits else choices.allowed
         problems.extend(
             reduced(
                 build_problem(
@@ -142,7 +146,7 @@ def _problems(context: Context, choices: Choices, rows: tuple[Row, ...]) -> list
                     dequantized_bytes=dequantized_bytes,
                 )
             )
-            for dequantized_bytes, kept in _by_dequantized_bytes(allowed, costs)
+            for dequantized_bytes, kept in by_bytes[row.native_fits]
         )
     usable = [problem for problem in problems if all(part.options for part in problem.classes)]
     if not usable:

@@ -9,16 +9,13 @@ from typing import Any
 import pytest
 
 from solver.sweep import Sweep, SweepResult, sweep
+from tests.conftest import small_sweep as spec
+
+__all__ = ["SMALL", "spec"]
 
 SMALL = "Qwen/Qwen3-0.6B"
 ZOO = Path(__file__).parent.parent / "data" / "zoo.jsonl"
 Run = Callable[..., SweepResult]
-
-
-def spec(**fields: Any) -> Sweep:
-    """Return a sweep of four cells, of which one has no plan and one is refused."""
-    budgets = ("2.1GB", "2GB", "1GB", "999TB")
-    return Sweep.model_validate({"models": (SMALL,), "hardware": ("mi300x",), "budgets": budgets, **fields})
 
 
 def smallest(count: int) -> list[str]:
@@ -51,9 +48,3 @@ def run() -> Run:
             return sweep(asked, executor=pool, workers=1, **options)
 
     return here
-
-
-@pytest.fixture(scope="session")
-def whole(run: Run) -> SweepResult:
-    """Return the small sweep."""
-    return run(spec())
