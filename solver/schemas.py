@@ -35,6 +35,8 @@ from solver.plan.explanation import Explanation
 from solver.plan.footprints import FootprintReport
 from solver.plan.verification import Verification
 from solver.quark.doctor import Drift
+from solver.sweep.spec import Sweep
+from solver.sweep.summary import SweepRows, SweepSummary
 
 TYPES: dict[str, Any] = {
     "model_analysis": ModelAnalysis,
@@ -45,6 +47,9 @@ TYPES: dict[str, Any] = {
     "fleet": Fleet,
     "capacity": CapacityPlan | ErrorAnswer,
     "drift": Drift | ErrorAnswer,
+    "sweep": Sweep,
+    "sweep_rows": SweepRows | ErrorAnswer,
+    "sweep_summary": SweepSummary | ErrorAnswer,
     "verification": Verification | ErrorAnswer,
     "profiles/algorithm": Algorithm,
     "profiles/backend": Backend,

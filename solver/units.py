@@ -39,6 +39,25 @@ def parse_size(text: str, *, flag: str = "--budget") -> int:
     return size
 
 
+def parse_tokens(text: str) -> int:
+    """Return tokens of `8192` or `8k` (1k is 1024).
+
+    Raises
+    ------
+    BadInputError
+        If the text is neither.
+
+    """
+    number = text.strip().lower()
+    scale = 1024 if number.endswith("k") else 1
+    digits = number.removesuffix("k")
+    if not digits.isdecimal() or int(digits) == 0:
+        raise BadInputError(
+            f"{text!r} is no number of tokens.", where="--context", mend="Write for example 8192 or 8k."
+        )
+    return int(digits) * scale
+
+
 def format_size(size: int, *, binary: bool = False, digits: int = 2) -> str:
     """Return bytes in the largest fitting unit: `11.87 GB`, or `11.05 GiB` with `binary`."""
     base = 1024 if binary else 1000

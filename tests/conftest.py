@@ -3,7 +3,9 @@
 import os
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,8 @@ from solver.catalog import Catalog
 from solver.intake.analysis import ModelAnalysis
 from solver.plan.document import Answer
 from solver.plan.request import PlanRequest
+from solver.sweep import Sweep, SweepResult
+from solver.sweep import sweep as run_sweep
 
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="analyses-")
 """The user's cache folder, for this process and those that it starts."""
@@ -56,3 +60,16 @@ def solve(catalog: Catalog, analyse: Analyse) -> Solve:
 def required_answers(solve: Solve) -> dict[str, Answer]:
     """Return the answers for all required models at their budgets."""
     return {model: solve(model, **fields) for model, fields in REQUIRED_MODELS.items()}
+
+
+def small_sweep(**fields: Any) -> Sweep:
+    """Return a sweep of four cells, of which one has no plan and one is refused."""
+    budgets = ("2.1GB", "2GB", "1GB", "999TB")
+    return Sweep.model_validate({"models": ("Qwen/Qwen3-0.6B",), "hardware": ("mi300x",), "budgets": budgets, **fields})
+
+
+@pytest.fixture(scope="session")
+def whole() -> SweepResult:
+    """Return the rows of the small sweep."""
+    with ThreadPoolExecutor(1) as pool:
+        return run_sweep(small_sweep(), executor=pool)

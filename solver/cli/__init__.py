@@ -11,7 +11,18 @@ from solver.errors import EXIT_BUG, BadInputError, MissingError, NoAnswerError, 
 
 _INTERRUPTED = 130
 
-SUBCOMMANDS = ("analyze", "capacity", "confirm", "doctor", "explain", "export", "footprint", "profiles", "verify")
+SUBCOMMANDS = (
+    "analyze",
+    "capacity",
+    "confirm",
+    "doctor",
+    "explain",
+    "export",
+    "footprint",
+    "profiles",
+    "sweep",
+    "verify",
+)
 
 
 def _with_model_flag(arguments: Sequence[str]) -> list[str]:
@@ -74,8 +85,7 @@ def _refuse_usage(error: Any, arguments: list[str]) -> NoReturn:
     message = str(error.format_message()).rstrip(".")
     refused = BadInputError(f"{message}.", mend="`solve --help` lists the flags.")
     if "--json" in arguments:
-        from solver.plan.document import ErrorAnswer
-        from solver.plan.files import to_json
+        from solver.api import ErrorAnswer, to_json
 
         answer = ErrorAnswer(request={"arguments": arguments}, error=refused.document())
         sys.stdout.write(to_json(answer.model_dump(mode="json")))
@@ -89,8 +99,8 @@ def _exported(error: Exception) -> Path | None:
     document = error.document if isinstance(error, VerificationError) else None
     if document is None:
         return None
+    from solver.api import to_json
     from solver.files import write_atomic
-    from solver.plan.files import to_json
 
     path = Path("solve_bug_report.json")
     try:

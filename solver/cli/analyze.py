@@ -20,9 +20,9 @@ def analyze(
 ) -> None:
     """Write model_analysis.json: what a model is made of, by its configuration and its checkpoint's headers."""
     from solver import api
+    from solver.api import to_json
     from solver.catalog import Catalog
     from solver.files import write_atomic
-    from solver.plan.files import to_json
     from solver.report.analysis import summary
     from solver.report.console import messages
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import typer
 
+from solver.api import ErrorAnswer, to_json
 from solver.errors import PlannerError
-from solver.plan.document import ErrorAnswer
-from solver.plan.files import to_json
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from solver.cli.export import export
 from solver.cli.footprint import footprint
 from solver.cli.profiles import profiles
 from solver.cli.solve import solve
+from solver.cli.sweep import sweep
 from solver.cli.verify import verify
 
 app = typer.Typer(
@@ -35,3 +36,4 @@ app.command()(export)
 app.command()(footprint)
 app.command()(verify)
 app.add_typer(profiles, name="profiles")
+app.add_typer(sweep, name="sweep")

@@ -8,15 +8,10 @@ from typing import Any, Literal
 import typer
 
 from solver import api
+from solver.api import Explanation, PlanRequest, QuantPlan, Question, SettingsQuestion, is_plan, read_plan, to_json
 from solver.catalog import Catalog
 from solver.cli.answering import answering
 from solver.cli.machine import settle_hardware, tell
-from solver.plan.document import QuantPlan
-from solver.plan.explain import Question
-from solver.plan.explain_settings import SettingsQuestion
-from solver.plan.explanation import Explanation
-from solver.plan.files import is_plan, read_plan, to_json
-from solver.plan.request import PlanRequest
 from solver.report.console import answers, messages
 from solver.report.explanation import print_explanation
 

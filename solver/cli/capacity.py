@@ -36,12 +36,12 @@ def capacity(
     profiles: ProfilesOption = None,
 ) -> None:
     """Plan a fleet: which plan each model has, how many replicas, and which devices they lie on."""
+    from solver.api import to_json
     from solver.capacity.planner import capacity as plan_fleet
     from solver.capacity.tables import print_capacity
     from solver.catalog import Catalog
     from solver.cli.answering import answering
     from solver.files import write_atomic
-    from solver.plan.files import to_json
     from solver.report.console import answers, messages
 
     def asked() -> dict[str, Any]:

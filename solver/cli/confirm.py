@@ -15,10 +15,9 @@ def confirm(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Confirm without asking.")] = False,
 ) -> None:
     """Confirm a drafted plan, or reject it. Without a terminal, naming the plan is the confirmation."""
+    from solver import api
+    from solver.api import CONFIRM, decision_table, read_plan, write_plan
     from solver.catalog import Catalog
-    from solver.plan import confirm as steps
-    from solver.plan.decisions import CONFIRM, decision_table
-    from solver.plan.files import read_plan, write_plan
     from solver.report.console import answers, messages, on_terminal, read_line
     from solver.report.decisions import next_line, print_plan
 
@@ -27,11 +26,11 @@ def confirm(
     drafted = read_plan(plan)
     was_draft = drafted.requires_confirmation
     if reject:
-        write_plan(plan, steps.reject(drafted))
+        write_plan(plan, api.reject(drafted))
         raise DeclinedError("the plan is recorded as rejected.", where=str(plan))
     if choose is not None:
-        drafted = steps.choose(drafted, choose)
-    confirmed = steps.confirm(drafted)
+        drafted = api.choose(drafted, choose)
+    confirmed = api.confirm(drafted)
     print_plan(drafted, decision_table(drafted, Catalog()), answers())
     if not yes and on_terminal() and read_line(f"{CONFIRM} [y/N]", "no", shown=False).lower() not in {"y", "yes"}:
         raise DeclinedError(f"the plan stays {'a draft' if was_draft else 'confirmed as it was'}.", where=str(plan))

@@ -4,14 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
+from solver.api import DEFAULT_GOAL, QUESTION, Answer, QuantPlan, decision_table, draft
 from solver.catalog import Catalog
 from solver.cli.changes import HELP, apply_change
 from solver.cli.question import Question
 from solver.errors import DeclinedError, PlannerError
-from solver.plan.confirm import draft
-from solver.plan.decisions import QUESTION, decision_table
-from solver.plan.document import Answer, QuantPlan
-from solver.plan.goals import DEFAULT_GOAL
 from solver.report.alternatives import print_answer
 from solver.report.console import answers, messages, read_line
 from solver.report.decisions import print_plan

@@ -19,9 +19,9 @@ def doctor(
 ) -> None:
     """Say what is installed and what it gives. Ends with 1 where the installed Quark is not that of the profiles."""
     from solver import api
+    from solver.api import to_json
     from solver.catalog import Catalog
     from solver.cli.answering import answering
-    from solver.plan.files import to_json
     from solver.report.console import answers, messages
     from solver.report.doctor import print_drift
 

@@ -52,8 +52,7 @@ def explain(
     """Explain why layers may not have a scheme, what they may have, and what insisting on it costs."""
     from solver.cli.asking import Asking, run
     from solver.cli.options import parse_algorithms
-    from solver.cli.question import parse_tokens
-    from solver.units import parse_size
+    from solver.units import parse_size, parse_tokens
 
     def typed() -> dict[str, Any]:
         fields = {

@@ -39,10 +39,8 @@ def export(
     profiles: ProfilesOption = None,
 ) -> None:
     """Print the command or script that carries a confirmed plan out: to quantize, and to serve."""
+    from solver.api import ExportOptions, attention_note, export_plan, read_plan, unexpressed
     from solver.catalog import Catalog
-    from solver.export.options import ExportOptions, attention_note
-    from solver.export.targets import export_plan, unexpressed
-    from solver.plan.files import read_plan
     from solver.report.console import messages
 
     if attention_dtype not in {None, "fp8"}:

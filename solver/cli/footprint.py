@@ -17,7 +17,7 @@ from solver.cli.options import (
 from solver.cli.solve import Kv, Mtp
 
 if TYPE_CHECKING:
-    from solver.plan.footprints import FootprintReport
+    from solver.api import FootprintReport
 
 
 def _flags(context: typer.Context, leave: tuple[str, ...]) -> str:
@@ -70,14 +70,12 @@ def footprint(
 ) -> None:
     """Print what a model takes in service: unquantized, and under each scheme; and what fits at most."""
     from solver import api
+    from solver.api import PlanRequest, to_json
     from solver.catalog import Catalog
     from solver.cli.machine import settle_hardware, tell
-    from solver.cli.question import parse_tokens
-    from solver.plan.files import to_json
-    from solver.plan.request import PlanRequest
     from solver.report.console import answers, messages
     from solver.report.footprints import print_footprints
-    from solver.units import parse_size
+    from solver.units import parse_size, parse_tokens
 
     catalog = Catalog(profiles)
     settled = settle_hardware(hardware, catalog)

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from solver.api import ENVIRONMENT_NAME, Machine, hardware_of, machine_notes, read_environment
 from solver.catalog import Catalog
 from solver.errors import PlannerError
-from solver.intake.contradictions import machine_notes
-from solver.intake.environment import ENVIRONMENT_NAME, Machine, hardware_of, read_environment
 from solver.report.console import messages
 
 

@@ -45,8 +45,8 @@ def show_entry(
     extra: ProfilesOption = None,
 ) -> None:
     """Show one entry as JSON, with the unit and source of every number."""
+    from solver.api import to_json
     from solver.catalog import Catalog
-    from solver.plan.files import to_json
     from solver.report.profiles import section_of
 
     entry = section_of(Catalog(extra), _checked(section)).get(name)

@@ -3,10 +3,10 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from solver.api import Calibration, PlanRequest
 from solver.cli.options import parse_algorithms, parse_floor, parse_layer
 from solver.errors import BadInputError
-from solver.plan.request import Calibration, PlanRequest
-from solver.units import parse_size
+from solver.units import parse_size, parse_tokens
 
 
 @dataclass(frozen=True)
@@ -54,25 +54,6 @@ class Question:
     def document(self) -> dict[str, Any]:
         """Return the flags as JSON, for an error about them."""
         return asdict(self)
-
-
-def parse_tokens(text: str) -> int:
-    """Return tokens of `8192` or `8k` (1k is 1024).
-
-    Raises
-    ------
-    BadInputError
-        If the text is neither.
-
-    """
-    number = text.strip().lower()
-    scale = 1024 if number.endswith("k") else 1
-    digits = number.removesuffix("k")
-    if not digits.isdecimal() or int(digits) == 0:
-        raise BadInputError(
-            f"{text!r} is no number of tokens.", where="--context", mend="Write for example 8192 or 8k."
-        )
-    return int(digits) * scale
 
 
 def to_request(question: Question, model: str, notes: tuple[str, ...] = ()) -> PlanRequest:

@@ -6,19 +6,27 @@ from pathlib import Path
 import typer
 
 from solver import api
+from solver.api import (
+    ANALYSIS_NAME,
+    ENVIRONMENT_NAME,
+    PLAN_NAME,
+    Answer,
+    ModelAnalysis,
+    QuantPlan,
+    confirm,
+    decision_table,
+    draft,
+    is_analysis,
+    read_plan,
+    to_json,
+    write_plan,
+)
 from solver.catalog import Catalog
 from solver.cli.answering import answering
 from solver.cli.dialog import ask_for_hardware, ask_for_the_rest, converse
 from solver.cli.machine import Settled, settle_hardware, tell
 from solver.cli.question import Question, to_request
 from solver.errors import BadInputError, MissingError
-from solver.intake.analysis import ModelAnalysis
-from solver.intake.environment import ENVIRONMENT_NAME
-from solver.intake.read import ANALYSIS_NAME, is_analysis
-from solver.plan.confirm import confirm, draft
-from solver.plan.decisions import decision_table
-from solver.plan.document import Answer, QuantPlan
-from solver.plan.files import PLAN_NAME, read_plan, to_json, write_plan
 from solver.report.alternatives import print_answer
 from solver.report.console import answers, messages, on_terminal
 from solver.report.decisions import next_line, print_plan

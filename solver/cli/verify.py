@@ -22,9 +22,9 @@ def verify(
 ) -> None:
     """Compute everything that a plan states anew, and compare. Ends with 1 where something differs."""
     from solver import api
+    from solver.api import to_json
     from solver.catalog import Catalog
     from solver.cli.answering import answering
-    from solver.plan.files import to_json
     from solver.report.console import answers, messages
     from solver.report.verify import print_verification
 

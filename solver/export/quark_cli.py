@@ -1,5 +1,7 @@
 """The `quark-cli torch-llm-ptq` command of amd-quark 0.13."""
 
+from itertools import chain
+
 from solver.errors import BadInputError
 from solver.export.command import Group, render
 from solver.export.options import ExportOptions, model_location, output_location
@@ -51,8 +53,7 @@ def check_template(plan: QuantPlan, target: str) -> None:
         )
 
 
-def export(plan: QuantPlan, options: ExportOptions) -> str:
-    """Return the command; it loads the calibration data from the hub when it runs."""
+def _groups(plan: QuantPlan, options: ExportOptions) -> list[Group]:
     check_template(plan, "quark-cli")
     groups = shared_groups(plan, options)
     # The only evaluation that quark-cli has is perplexity on wikitext.
@@ -62,4 +63,14 @@ def export(plan: QuantPlan, options: ExportOptions) -> str:
         groups.append(("--evaluation_dataset", "wikitext"))
     if not plan.model.trust_remote_code:
         groups.append(("--no_trust_remote_code",))
-    return render(PROGRAM, groups)
+    return groups
+
+
+def arguments(plan: QuantPlan, options: ExportOptions) -> list[str]:
+    """Return the program and its arguments, as `subprocess.run` takes them."""
+    return [*PROGRAM, *chain.from_iterable(_groups(plan, options))]
+
+
+def export(plan: QuantPlan, options: ExportOptions) -> str:
+    """Return the command; it loads the calibration data from the hub when it runs."""
+    return render(PROGRAM, _groups(plan, options))

@@ -34,6 +34,22 @@ def unexpressed(plan: QuantPlan, target: str) -> str | None:
     return None
 
 
+def refuse_unconfirmed(plan: QuantPlan, file: str = "quant_plan.json") -> None:
+    """Let only confirmed plans pass; `file` is where the plan lies, for the message.
+
+    Raises
+    ------
+    DeclinedError
+        If the plan is not confirmed.
+
+    """
+    if plan.requires_confirmation:
+        raise DeclinedError(
+            "the plan was rejected." if plan.rejected else "the plan is not confirmed.",
+            mend=f"`solve confirm {file}` confirms it; `--draft` shows the command all the same.",
+        )
+
+
 def export_plan(
     plan: QuantPlan,
     target: str,
@@ -57,11 +73,8 @@ def export_plan(
     """
     catalog = catalog or Catalog()
     backend = None if target in TARGETS else _backend(target, catalog)
-    if plan.requires_confirmation and not draft:
-        raise DeclinedError(
-            "the plan was rejected." if plan.rejected else "the plan is not confirmed.",
-            mend=f"`solve confirm {file}` confirms it; `--draft` shows the command all the same.",
-        )
+    if not draft:
+        refuse_unconfirmed(plan, file)
     refuse_unknown(target, options.asked(), {name: known.supported for name, known in TARGETS.items()})
     if backend is not None:
         return serving.export(plan, options, backend, catalog.backends)

@@ -33,6 +33,10 @@ class LayerFamily(Record):
     tied: bool = Field(default=False, description="whether the weight is another parameter's")
     stored: str | None = Field(default=None, description="format in which the checkpoint holds it, if quantized")
 
+    def __hash__(self) -> int:
+        """Return the hash of what tells families apart: they are keys wherever layers are counted."""
+        return hash((self.name, self.role))
+
     @property
     def weight_elements(self) -> int:
         """Elements of one layer's weight."""

@@ -8,6 +8,7 @@ from typing import Literal
 from ortools.sat.python import cp_model
 
 from solver.errors import LimitReachedError, VerificationError
+from solver.optimize.kept_fronts import KeptFronts
 from solver.optimize.problem import Counts, Problem, Proof
 from solver.optimize.progress import Progress, Watch
 from solver.optimize.reductions import divided, offset
@@ -38,6 +39,9 @@ class SolverSettings:
 
     watch: Watch | None = None
     """Told how far a search is."""
+
+    fronts: KeptFronts | None = None
+    """Where fronts are kept that other budgets share."""
 
 
 @dataclass(frozen=True, slots=True)

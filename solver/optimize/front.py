@@ -6,11 +6,11 @@ from solver.errors import VerificationError
 from solver.optimize.constrained import Boxes
 from solver.optimize.cpsat import SolverSettings
 from solver.optimize.found_points import FoundPoints
-from solver.optimize.front_points import Front
+from solver.optimize.front_points import Front, Row
 from solver.optimize.merge import FrontTooLargeError, MergedFront
 from solver.optimize.merged_row import MergedRow, merged_rows, merges_alone, relaxed
 from solver.optimize.points import lexicographic
-from solver.optimize.problem import Budget, Point, Problem
+from solver.optimize.problem import Budget, Problem
 from solver.optimize.progress import Progress
 from solver.optimize.rivals import Rival, Rivals
 from solver.optimize.sampled import sample
@@ -19,12 +19,12 @@ from solver.optimize.side_rules import NO_RULES, SideRules
 _SAMPLES = 12
 """Totals between the ends of a front that is too large to be merged; under side rules, settings say how many."""
 
-_Merge = Callable[[Problem], Sequence[MergedFront | MergedRow]]
+_Merge = Callable[[Problem], Sequence[Row]]
 
 
 def _merged(problems: Sequence[Problem], budget: Budget, settings: SolverSettings, merge: _Merge) -> Front:
     """Return the front that merges give; an interrupt leaves the rows that are done."""
-    rows: list[tuple[Problem, MergedFront | MergedRow]] = []
+    rows: list[tuple[Problem, Row]] = []
     for number, problem in enumerate(problems):
         if settings.watch is not None:
             settings.watch(Progress(number, len(problems)))
@@ -60,15 +60,17 @@ def _constrained(problems: Sequence[Problem], budget: Budget, settings: SolverSe
     return FoundPoints(lambda points: boxes.search(points, settings.points_between)).front(problems, budget)
 
 
+def _plain(problem: Problem, limit: int, settings: SolverSettings) -> list[Row]:
+    """Return the front of a problem without side rules, or the part within a limit of one that is kept."""
+    if settings.fronts is not None:
+        return [settings.fronts.within(problem, limit, most_work=settings.merge_work)]
+    return [MergedFront(problem, limit, most_work=settings.merge_work)]
+
+
 def _front(problems: Sequence[Problem], budget: Budget, settings: SolverSettings, rules: SideRules) -> Front:
     try:
         if rules.plain:
-            return _merged(
-                problems,
-                budget,
-                settings,
-                lambda each: [MergedFront(each, budget.weights_limit(each), most_work=settings.merge_work)],
-            )
+            return _merged(problems, budget, settings, lambda each: _plain(each, budget.weights_limit(each), settings))
         if merges_alone(rules):
             return _merged(
                 problems, budget, settings, lambda each: merged_rows(each, budget.weights_limit(each), settings, rules)
@@ -98,16 +100,18 @@ def exact_front(
     if len(front) and front.complete:
         # Other points have their proof from what this asks.
         try:
-            _verify_least_risk(front[-1], budget, settings, rules)
+            _verify_least_risk(front, budget, settings, rules)
         except KeyboardInterrupt:
             front.complete, front.interrupted = False, True
     return front
 
 
-def _verify_least_risk(safest: Point, budget: Budget, settings: SolverSettings, rules: SideRules) -> None:
+def _verify_least_risk(front: Front, budget: Budget, settings: SolverSettings, rules: SideRules) -> None:
     """Check the end of a front by another method."""
-    found = lexicographic(safest.problem, budget.weights_limit(safest.problem), ("risk",), settings, rules)
-    if found is None or found.proof.bound > safest.risk or found.proof.value < safest.risk:
-        raise VerificationError(f"CP-SAT bounds the risk by {found and found.proof}, the front by {safest.risk}")
-    if (broken := rules.broken_by(safest.problem, safest.counts)) is not None:
+    problem, risk = front.problem_of(len(front) - 1), int(front.risks[-1])
+    found = lexicographic(problem, budget.weights_limit(problem), ("risk",), settings, rules)
+    if found is None or found.proof.bound > risk or found.proof.value < risk:
+        raise VerificationError(f"CP-SAT bounds the risk by {found and found.proof}, the front by {risk}")
+    # Its assignment, which takes a run of the merge, is needed for side rules alone.
+    if not rules.plain and (broken := rules.broken_by(problem, front[-1].counts)) is not None:
         raise VerificationError(f"a point of the front has {broken}")

@@ -12,15 +12,22 @@ from solver.optimize.problem import Budget, Counts, Point, Problem, Proof
 from solver.optimize.verify import verify_front, verify_point
 
 
-class _Row(Protocol):
+class Row(Protocol):
     """The points of one row of settings by rising bytes of weights, as arrays."""
 
     @property
-    def sizes(self) -> Integers: ...
+    def sizes(self) -> Integers:
+        """Bytes of weights of each point."""
+
     @property
-    def risks(self) -> Integers: ...
-    def counts(self, indices: Sequence[int]) -> list[Counts]: ...
-    def proof(self, index: int) -> Proof: ...
+    def risks(self) -> Integers:
+        """Risk steps of each point."""
+
+    def counts(self, indices: Sequence[int]) -> list[Counts]:
+        """Return the options that make some points."""
+
+    def proof(self, index: int) -> Proof:
+        """Return how far a point is proven."""
 
 
 class Front(Sequence[Point]):
@@ -41,7 +48,7 @@ class Front(Sequence[Point]):
 
     def __init__(
         self,
-        rows: Sequence[tuple[Problem, _Row]],
+        rows: Sequence[tuple[Problem, Row]],
         budget: Budget,
         *,
         complete: bool,
@@ -78,6 +85,10 @@ class Front(Sequence[Point]):
 
     def __iter__(self) -> Iterator[Point]:
         return iter(self.points(range(len(self))))
+
+    def problem_of(self, index: int) -> Problem:
+        """Return the problem whose row has a point."""
+        return self._rows[int(self._owners[index])][0]
 
     def points(self, indices: Sequence[int]) -> list[Point]:
         """Return some points, each re-checked from its assignment.

@@ -96,6 +96,12 @@ def any_choices(context: Context) -> Choices:
         If a pattern of the user's matches nothing, or asks for what a rule forbids whatever the user says.
 
     """
+    if context.memo is None:
+        return _any_choices(context)
+    return context.memo.once("choices", context.request, lambda: _any_choices(context))
+
+
+def _any_choices(context: Context) -> Choices:
     request = context.request
     members = members_of(context)
     check_patterns(request.exclude, members, "--exclude")

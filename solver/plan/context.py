@@ -1,6 +1,7 @@
 """Everything that a request resolves to before anything is optimized."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from solver.catalog import Catalog
 from solver.catalog.goal import Goal
@@ -19,6 +20,9 @@ from solver.rules.machine import machine_refusals, most_devices
 from solver.rules.refusal import standing
 from solver.rules.service import Service
 from solver.units import format_size_both
+
+if TYPE_CHECKING:
+    from solver.plan.memo import Memo
 
 DEFAULT_CONTEXT = 8192
 PRIOR = "prior"
@@ -41,6 +45,8 @@ class Context:
     assumptions: tuple[str, ...]
     watch: Watch | None = None
     """Told how far the search is."""
+    memo: "Memo | None" = None
+    """What is shared with answers for other budgets."""
 
 
 def commonest_template(model_type: str) -> Template:

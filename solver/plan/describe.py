@@ -92,7 +92,16 @@ def describe(number: int, pick: Pick, choices: Choices, context: Context) -> Alt
     """Return the alternative that a picked point makes."""
     assignment = assign(pick.point, choices.partition)
     kv_fp8 = pick.point.problem.settings.kv_cache_scheme is not None
-    patterns = patterns_of(assignment, choices, context, kv_fp8=kv_fp8)
+
+    def written() -> QuarkPatterns:
+        return patterns_of(assignment, choices, context, kv_fp8=kv_fp8)
+
+    if context.memo is None:
+        patterns = written()
+    else:
+        patterns = context.memo.once(
+            "patterns", context.request, written, parts=(pick.point.counts,), objects=(pick.point.problem, choices)
+        )
     return as_written(number, pick, assignment, patterns, choices, context)
 
 

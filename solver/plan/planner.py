@@ -31,6 +31,7 @@ from solver.plan.freed import better, freed
 from solver.plan.goals import recommend
 from solver.plan.guide import GuidePlan, guide_plans
 from solver.plan.infeasible import explained
+from solver.plan.memo import Memo
 from solver.plan.picks import find_picks
 from solver.plan.problems import fits_unquantized, unquantized
 from solver.plan.requantize import stored_part
@@ -157,8 +158,12 @@ def plan(
     *,
     analysis_ref: str,
     watch: Watch | None = None,
+    memo: Memo | None = None,
 ) -> Answer:
     """Return the alternatives for a request, at least one; `watch` is told how far the search is.
+
+    With a `memo`, what other answers for the same analysis have made is used, and only the plans are sought: not what
+    simpler ones would cost, nor, where there is none, what clashes and would mend it.
 
     Raises
     ------
@@ -175,7 +180,7 @@ def plan(
     RuledOutError
         If plans keep the budget, and none keeps the side rules too.
     """
-    context = replace(resolve(request, analysis, inventory, catalog), watch=watch)
+    context = replace(resolve(request, analysis, inventory, catalog), watch=watch, memo=memo)
     try:
         return _answer(context, analysis_ref)
     except VerificationError as error:
@@ -190,6 +195,8 @@ def _answer(context: Context, analysis_ref: str) -> Answer:
     except RuledOutError:
         raise
     except NoAnswerError as error:
+        if context.memo is not None:
+            raise
         raise explained(error, context) from error
     choices, front = found.choices, found.front
     extras = Extras(interrupted=front.interrupted)
@@ -201,7 +208,7 @@ def _answer(context: Context, analysis_ref: str) -> Answer:
     _check_overrides(alternatives[: len(picks)], request)
     alternatives += _unbound(request, alternatives, analysis, inventory, catalog)
     none: tuple[SimplerPart, ...] = ()
-    simpler = extras.make(lambda: simpler_plans(found, context), none)
+    simpler = none if context.memo is not None else extras.make(lambda: simpler_plans(found, context), none)
     native = unquantized(context, choices)
     model = model_part(context, native, analysis_ref)
     assumptions = (*context.assumptions, *said)

@@ -1,6 +1,7 @@
 """The problems of a request: one for each legal row of settings."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from solver.catalog import NATIVE
 from solver.errors import NoAnswerError
@@ -31,6 +32,35 @@ def fits_unquantized(context: Context, problem: Problem) -> bool:
     return problem.fixed[0] <= context.budget.weights_limit(problem)
 
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A legal row of settings, and whether the unquantized model keeps the budget in it."""
+
+    settings: Settings
+    native_fits: bool
+
+
+def _rows(context: Context, choices: Choices) -> tuple[Row, ...]:
+    """Return the legal rows: all that problems need to know of the budget."""
+    return tuple(
+        Row(row, fits_unquantized(context, unquantized(context, choices, row.kv_cache_scheme)))
+        for row in legal_rows(context, choices)
+    )
+
+
+def _shared(
+    name: str, context: Context, choices: Choices, build: Callable[[Context, Choices, tuple[Row, ...]], list[Problem]]
+) -> list[Problem]:
+    """Return what is built of the legal rows, or was for another budget."""
+    rows = _rows(context, choices)
+    if context.memo is None:
+        return build(context, choices, rows)
+    fits = tuple(row.native_fits for row in rows)
+    return context.memo.once(
+        name, context.request, lambda: build(context, choices, rows), parts=fits, objects=(choices,)
+    )
+
+
 def _is_stored_quantized(unit: Unit) -> bool:
     return all(member.family.stored is not None for member in unit.members)
 
@@ -57,21 +87,25 @@ def _by_dequantized_bytes(allowed: AllowedSchemes, costs: Costs) -> Iterator[tup
 
 def find_whole_problems(context: Context, choices: Choices) -> list[Problem]:
     """Return the problems of all rows with all options, for side rules and uniform plans: native ones are marked."""
+    return _shared("whole problems", context, choices, _whole_problems)
+
+
+def _whole_problems(context: Context, choices: Choices, rows: tuple[Row, ...]) -> list[Problem]:
     problems: list[Problem] = []
     costs = costs_of(context)
-    for row in legal_rows(context, choices):
-        native_fits = fits_unquantized(context, unquantized(context, choices, row.kv_cache_scheme))
+    by_bytes = list(_by_dequantized_bytes(choices.allowed, costs))
+    for row in rows:
         problems.extend(
             build_problem(
                 choices.partition,
                 kept,
-                row,
+                row.settings,
                 costs,
                 context.template.kv_layers,
-                avoids_native=native_fits,
+                avoids_native=row.native_fits,
                 dequantized_bytes=dequantized_bytes,
             )
-            for dequantized_bytes, kept in _by_dequantized_bytes(choices.allowed, costs)
+            for dequantized_bytes, kept in by_bytes
         )
     return prune_rows([problem for problem in problems if all(part.options for part in problem.classes)])
 
@@ -90,18 +124,29 @@ def find_problems(context: Context, choices: Choices) -> list[Problem]:
     NoAnswerError
         If the settings that were asked for leave some layers without any scheme.
     """
+    return _shared("problems", context, choices, _problems)
+
+
+def _problems(context: Context, choices: Choices, rows: tuple[Row, ...]) -> list[Problem]:
     problems: list[Problem] = []
     costs = costs_of(context)
-    for row in legal_rows(context, choices):
-        native_fits = fits_unquantized(context, unquantized(context, choices, row.kv_cache_scheme))
-        allowed = _without_native(choices.allowed) if native_fits else choices.allowed
+    by_bytes = {
+        fits: list(_by_dequantized_bytes(_without_native(choices.allowed) if fits else choices.allowed, costs))
+        for fits in {row.native_fits for row in rows}
+    }
+    for row in rows:
         problems.extend(
             reduced(
                 build_problem(
-                    choices.partition, kept, row, costs, context.template.kv_layers, dequantized_bytes=dequantized_bytes
+                    choices.partition,
+                    kept,
+                    row.settings,
+                    costs,
+                    context.template.kv_layers,
+                    dequantized_bytes=dequantized_bytes,
                 )
             )
-            for dequantized_bytes, kept in _by_dequantized_bytes(allowed, costs)
+            for dequantized_bytes, kept in by_bytes[row.native_fits]
         )
     usable = [problem for problem in problems if all(part.options for part in problem.classes)]
     if not usable:

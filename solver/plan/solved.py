@@ -39,7 +39,12 @@ class Solved:
 def solver_settings(context: Context) -> SolverSettings:
     """Return the solver's settings of a request."""
     request = context.request
-    return SolverSettings(seed=request.seed, deterministic_seconds=request.time_limit, watch=context.watch)
+    return SolverSettings(
+        seed=request.seed,
+        deterministic_seconds=request.time_limit,
+        watch=context.watch,
+        fronts=None if context.memo is None else context.memo.fronts,
+    )
 
 
 def solved(context: Context) -> Solved:

@@ -29,6 +29,10 @@ class Unit:
     name: str
     members: tuple[Member, ...]
 
+    def __hash__(self) -> int:
+        """Return the hash of the name: units are keys wherever choices are looked up."""
+        return hash(self.name)
+
     @property
     def first_block(self) -> int:
         """The earliest block of the unit, -1 outside the blocks."""

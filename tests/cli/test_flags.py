@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from solver.plan.document import Answer, QuantPlan
+from solver.plan.document import QuantPlan
 from solver.plan.files import read_plan
 from tests.cli.conftest import MODEL, PLAN, Run, refused
 
@@ -218,10 +218,10 @@ class TestRecords:
         assert (plan.provenance.seed, plan.provenance.time_limit) == (7, 12.5)
 
     def test_a_request_from_a_plan_gives_the_plan_again(self, analysed: Path, run: Run) -> None:
-        first = Answer.model_validate(run("--hardware", "mi300x", "--budget", "2.1GB", "--json").document)
         from solver import api
         from solver.plan.request import PlanRequest
 
+        first = api.PlanSet.model_validate(run("--hardware", "mi300x", "--budget", "2.1GB", "--json").document)
         request = PlanRequest.model_validate(first.request)
         again = api.solve(request, api.analyze(request.model), analysis_ref="./model_analysis.json")
         assert again == first
