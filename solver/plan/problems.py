@@ -1,6 +1,7 @@
 """The problems of a request: one for each legal row of settings."""
 
 from collections.abc import Iterator
+from functools import cache
 
 from solver.catalog import NATIVE
 from solver.errors import NoAnswerError
@@ -59,6 +60,7 @@ def find_whole_problems(context: Context, choices: Choices) -> list[Problem]:
     """Return the problems of all rows with all options, for side rules and uniform plans: native ones are marked."""
     problems: list[Problem] = []
     costs = costs_of(context)
+    sizes = list(_by_dequantized_bytes(choices.allowed, costs))
     for row in legal_rows(context, choices):
         native_fits = fits_unquantized(context, unquantized(context, choices, row.kv_cache_scheme))
         problems.extend(
@@ -71,7 +73,7 @@ def find_whole_problems(context: Context, choices: Choices) -> list[Problem]:
                 avoids_native=native_fits,
                 dequantized_bytes=dequantized_bytes,
             )
-            for dequantized_bytes, kept in _by_dequantized_bytes(choices.allowed, costs)
+            for dequantized_bytes, kept in sizes
         )
     return prune_rows([problem for problem in problems if all(part.options for part in problem.classes)])
 
@@ -92,16 +94,21 @@ def find_problems(context: Context, choices: Choices) -> list[Problem]:
     """
     problems: list[Problem] = []
     costs = costs_of(context)
+
+    @cache
+    def sizes(*, native_fits: bool) -> list[tuple[int, AllowedSchemes]]:
+        allowed = _without_native(choices.allowed) if native_fits else choices.allowed
+        return list(_by_dequantized_bytes(allowed, costs))
+
     for row in legal_rows(context, choices):
         native_fits = fits_unquantized(context, unquantized(context, choices, row.kv_cache_scheme))
-        allowed = _without_native(choices.allowed) if native_fits else choices.allowed
         problems.extend(
             reduced(
                 build_problem(
                     choices.partition, kept, row, costs, context.template.kv_layers, dequantized_bytes=dequantized_bytes
                 )
             )
-            for dequantized_bytes, kept in _by_dequantized_bytes(allowed, costs)
+            for dequantized_bytes, kept in sizes(native_fits=native_fits)
         )
     usable = [problem for problem in problems if all(part.options for part in problem.classes)]
     if not usable:
