@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 from solver.errors import VerificationError
 from solver.optimize.cpsat import Answer, Objective, Shape, SolverSettings, minimize
@@ -110,6 +111,30 @@ def _least(
         stop.point = point_of(problem, answers) if answers else None
         raise
     return point_of(problem, answers) if answers else None
+
+
+def safest(
+    problems: Sequence[Problem], budget: Budget, settings: SolverSettings, rules: SideRules = NO_RULES
+) -> Point | None:
+    """Return the point with the least risk, then with the least bytes of weights; None if nothing keeps the rules.
+
+    Rows whose units could not even each for itself have as little risk as a plan that is found are left out.
+    """
+    best: Point | None = None
+    for least, problem in sorted(((_least_risk(each), each) for each in problems), key=itemgetter(0)):
+        if best is not None and least > best.risk:
+            break
+        point = lexicographic(problem, budget.weights_limit(problem), ("risk", "bytes"), settings, rules)
+        if point is not None and (best is None or (point.risk, point.total_bytes) < (best.risk, best.total_bytes)):
+            best = point
+    if best is not None:
+        verify_point(best, budget)
+    return best
+
+
+def _least_risk(problem: Problem) -> int:
+    """Return the risk where each unit has its safest option."""
+    return problem.fixed[1] + sum(part.count * min(option.risk for option in part.options) for part in problem.classes)
 
 
 def smallest_of_all(problems: Sequence[Problem], settings: SolverSettings) -> Point:

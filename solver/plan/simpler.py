@@ -1,7 +1,7 @@
 """The price of simplicity: what deciding more coarsely costs at the same budget."""
 
-from solver.optimize.front import exact_front
 from solver.optimize.groups import GRANULARITIES
+from solver.optimize.points import safest
 from solver.optimize.problem import RISK_STEPS_PER_NAT
 from solver.optimize.side_rules import SideRules
 from solver.plan.context import Context
@@ -14,13 +14,13 @@ def _nats(steps: int) -> float:
 
 
 def simpler_plans(found: Solved, context: Context) -> tuple[SimplerPart, ...]:
-    """Return the least loss within the budget for each coarser granularity, proven by a merge over its groups."""
+    """Return the least loss within the budget for each coarser granularity, proven over its groups."""
     parts = []
     least = int(found.free.risks[-1])
     for granularity in GRANULARITIES[:-1]:
         rules = SideRules(granularity)
-        front = exact_front(found.problems, context.budget, solver_settings(context), rules)
-        risk = int(front.risks[-1]) if len(front) else None
+        point = safest(found.problems, context.budget, solver_settings(context), rules)
+        risk = None if point is None else point.risk
         parts.append(
             SimplerPart(
                 granularity=granularity,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from solver.optimize.cpsat import SolverSettings
 from solver.optimize.front import exact_front
 from solver.optimize.groups import GRANULARITIES, Granularity, separated
-from solver.optimize.points import lexicographic
+from solver.optimize.points import lexicographic, safest
 from solver.optimize.problem import Budget, Counts, Problem
 from solver.optimize.side_rules import SideRules
 from tests.optimize.test_side_rules import all_plans, front_of, in_groups, models, quantizes, rule_for
@@ -86,6 +86,15 @@ class TestConstrainedFront:
         expected = true_front(problems, rules, budget)
         assert {(point.total_bytes, point.risk) for point in front} <= set(expected)
         assert bool(len(front)) == bool(expected)
+
+    @settings(max_examples=40, deadline=None)
+    @given(rows(), st.data())
+    def test_ends_in_the_safest_point(self, problems: list[Problem], data: st.DataObject) -> None:
+        rules, budget = rules_for(problems, data), Budget(data.draw(st.sampled_from([2**33, 2**60])))
+        point = safest(problems, budget, SETTINGS, rules)
+        found = None if point is None else point.risk
+        least = min((risk for _, risk in true_front(problems, rules, budget)), default=None)
+        assert found == least
 
     @settings(max_examples=40, deadline=None)
     @given(models(), st.data())
