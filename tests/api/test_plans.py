@@ -113,7 +113,12 @@ class TestBudgets:
     BUDGETS = (None, 21 * 10**8, 2 * 10**9, 10**15)
 
     @pytest.mark.parametrize(
-        "fields", [{"goal": "size", "hardware": "h100"}, {"layers": {"*down_proj": "mxfp4"}, "max_overrides": 2}]
+        "fields",
+        [
+            {"layers": {"*down_proj": "mxfp4"}, "max_overrides": 2},
+            pytest.param({}, marks=pytest.mark.slow),
+            pytest.param({"goal": "size", "hardware": "h100"}, marks=pytest.mark.slow),
+        ],
     )
     def test_together_give_what_each_gives_alone(
         self, fields: dict[str, Any], analyse: Analyse, catalog: Catalog
@@ -154,7 +159,8 @@ def test_threads_get_the_bytes_that_one_gets_alone(analyse: Analyse) -> None:
             threaded = list(pool.map(lambda request: text(request, shared), requests))
     finally:
         sys.setswitchinterval(before)
-    assert threaded == [text(request, Catalog()) for request in requests]
+    alone = Catalog()
+    assert threaded == [text(request, alone) for request in requests]
 
 
 def test_nothing_is_printed(capfd: pytest.CaptureFixture[str], analyse: Analyse) -> None:
