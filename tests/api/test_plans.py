@@ -112,13 +112,9 @@ class TestPlan:
 class TestBudgets:
     BUDGETS = (None, 21 * 10**8, 2 * 10**9, 10**15)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
-        "fields",
-        [
-            {"layers": {"*down_proj": "mxfp4"}, "max_overrides": 2},
-            pytest.param({}, marks=pytest.mark.slow),
-            pytest.param({"goal": "size", "hardware": "h100"}, marks=pytest.mark.slow),
-        ],
+        "fields", [{}, {"layers": {"*down_proj": "mxfp4"}, "max_overrides": 2}, {"goal": "size", "hardware": "h100"}]
     )
     def test_together_give_what_each_gives_alone(
         self, fields: dict[str, Any], analyse: Analyse, catalog: Catalog
@@ -131,6 +127,7 @@ class TestBudgets:
             else:
                 assert (type(shared), str(shared)) == (type(alone), str(alone))
 
+    @pytest.mark.slow
     def test_say_what_is_least_where_none_fits(self, analyse: Analyse, catalog: Catalog) -> None:
         with pytest.raises(InfeasibleError) as alone:
             api.solve(asked(budget_bytes=10**9), analyse(SMALL), catalog=catalog)
