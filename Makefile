@@ -51,7 +51,7 @@ rules: $(BIN)/solve
 zoo: $(BIN)/solve
 	$(BIN)/python -m solver.intake.shipped
 
-# The other benches: quark-exports and optimizer take minutes, kv-allocator needs vLLM. The slow tests hold the first.
+# The other benches: quark-exports, optimizer and sweep take minutes, kv-allocator needs vLLM. The slow tests hold the first.
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench cold-start zoo optimizer-smoke
 

@@ -112,8 +112,9 @@ class TestPlan:
 class TestBudgets:
     BUDGETS = (None, 21 * 10**8, 2 * 10**9, 10**15)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
-        "fields", [{"goal": "size", "hardware": "h100"}, {"layers": {"*down_proj": "mxfp4"}, "max_overrides": 2}]
+        "fields", [{}, {"layers": {"*down_proj": "mxfp4"}, "max_overrides": 2}, {"goal": "size", "hardware": "h100"}]
     )
     def test_together_give_what_each_gives_alone(
         self, fields: dict[str, Any], analyse: Analyse, catalog: Catalog
@@ -126,6 +127,7 @@ class TestBudgets:
             else:
                 assert (type(shared), str(shared)) == (type(alone), str(alone))
 
+    @pytest.mark.slow
     def test_say_what_is_least_where_none_fits(self, analyse: Analyse, catalog: Catalog) -> None:
         with pytest.raises(InfeasibleError) as alone:
             api.solve(asked(budget_bytes=10**9), analyse(SMALL), catalog=catalog)
@@ -154,7 +156,8 @@ def test_threads_get_the_bytes_that_one_gets_alone(analyse: Analyse) -> None:
             threaded = list(pool.map(lambda request: text(request, shared), requests))
     finally:
         sys.setswitchinterval(before)
-    assert threaded == [text(request, Catalog()) for request in requests]
+    alone = Catalog()
+    assert threaded == [text(request, alone) for request in requests]
 
 
 def test_nothing_is_printed(capfd: pytest.CaptureFixture[str], analyse: Analyse) -> None:
