@@ -21,6 +21,7 @@ _LEGEND = (
     "%        predicted rise in perplexity of the recommended plan, and its scheme",
     "-        no plan fits",
 )
+_UNQUANTIZED = "*        the unquantized model fits too; the plan quantizes all layers that may be"
 
 
 def _budget(size: int | None) -> str:
@@ -33,11 +34,16 @@ def _risen(delta_nll: float | None) -> str:
     return "?" if delta_nll is None else f"+{100 * expm1(delta_nll):.2g} %"
 
 
+def _fits_unquantized(row: Row) -> bool:
+    return row["unquantized_bytes"] is not None and row["unquantized_bytes"] <= (row["planned_budget_bytes"] or 0)
+
+
 def _cell(rows: Sequence[Row]) -> Text:
     """Return what stands for a cell: the recommended plan, or that there is none."""
     chosen = next((row for row in rows if row["recommended"]), None)
     if chosen is not None:
-        return Text.assemble(_risen(chosen["delta_nll"]), "\n", (chosen["global_scheme"] or "", "dim"))
+        star = "*" if _fits_unquantized(chosen) else ""
+        return Text.assemble(_risen(chosen["delta_nll"]) + star, "\n", (chosen["global_scheme"] or "", "dim"))
     if any(row["error"] == InfeasibleError.kind for row in rows):
         return Text(_NO_PLAN, style="dim")
     return Text(_ERROR if rows else "", style="red")
@@ -76,6 +82,8 @@ def print_matrix(rows: Sequence[Row], console: Console) -> None:
         console.print(table)
     for line in _LEGEND:
         console.print(Text(line, style="dim"))
+    if any(row["recommended"] and _fits_unquantized(row) for row in rows):
+        console.print(Text(_UNQUANTIZED, style="dim"))
     errors = Counter(
         f"{row['model']}: {row['message']}" for row in rows if row["exit_code"] and row["error"] != InfeasibleError.kind
     )

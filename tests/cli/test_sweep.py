@@ -67,6 +67,8 @@ class TestShow:
         assert line.split()[1].removeprefix("+") == f"{100 * (2.718281828459045 ** chosen['delta_nll'] - 1):.2g}"
         assert line.split()[-2:] == ["-", "!"]
         assert "1 cell, Qwen/Qwen3-0.6B: " in done.out
+        fits = chosen["unquantized_bytes"] <= chosen["planned_budget_bytes"]
+        assert [name in done.out for name in ("%*", "the unquantized model fits too")] == [fits, fits]
         assert run("sweep", "show", table.name).out == done.out
 
     def test_prints_the_rows_as_a_document(self, table: Path, run: Run) -> None:
