@@ -7,6 +7,7 @@ from solver.errors import NoAnswerError
 from solver.optimize.build import AllowedSchemes, Costs, build_problem
 from solver.optimize.problem import Problem
 from solver.optimize.reductions import prune_rows, reduced
+from solver.plan.algorithm_groups import under_algorithms
 from solver.plan.choices import Choices
 from solver.plan.context import Context
 from solver.plan.settings import legal_rows
@@ -61,9 +62,10 @@ def find_whole_problems(context: Context, choices: Choices) -> list[Problem]:
     costs = costs_of(context)
     for row in legal_rows(context, choices):
         native_fits = fits_unquantized(context, unquantized(context, choices, row.kv_cache_scheme))
+        partition, allowed = under_algorithms(choices.partition, choices.allowed, row, context.template.kv_layers)
         problems.extend(
             build_problem(
-                choices.partition,
+                partition,
                 kept,
                 row,
                 costs,
@@ -71,7 +73,7 @@ def find_whole_problems(context: Context, choices: Choices) -> list[Problem]:
                 avoids_native=native_fits,
                 dequantized_bytes=dequantized_bytes,
             )
-            for dequantized_bytes, kept in _by_dequantized_bytes(choices.allowed, costs)
+            for dequantized_bytes, kept in _by_dequantized_bytes(allowed, costs)
         )
     return prune_rows([problem for problem in problems if all(part.options for part in problem.classes)])
 
@@ -94,11 +96,12 @@ def find_problems(context: Context, choices: Choices) -> list[Problem]:
     costs = costs_of(context)
     for row in legal_rows(context, choices):
         native_fits = fits_unquantized(context, unquantized(context, choices, row.kv_cache_scheme))
-        allowed = _without_native(choices.allowed) if native_fits else choices.allowed
+        partition, allowed = under_algorithms(choices.partition, choices.allowed, row, context.template.kv_layers)
+        allowed = _without_native(allowed) if native_fits else allowed
         problems.extend(
             reduced(
                 build_problem(
-                    choices.partition, kept, row, costs, context.template.kv_layers, dequantized_bytes=dequantized_bytes
+                    partition, kept, row, costs, context.template.kv_layers, dequantized_bytes=dequantized_bytes
                 )
             )
             for dequantized_bytes, kept in _by_dequantized_bytes(allowed, costs)
@@ -106,7 +109,10 @@ def find_problems(context: Context, choices: Choices) -> list[Problem]:
     usable = [problem for problem in problems if all(part.options for part in problem.classes)]
     if not usable:
         named = ", ".join(context.request.algorithms or ())
-        broken = f"{named} breaks what they may have (rule algorithm-runs-with-all-schemes)"
+        broken = (
+            f"{named} breaks what they may have (rule algorithm-runs-with-all-schemes), or what it scales together "
+            "may have none in common (rule algorithm-scales-whole-groups)"
+        )
         tied = "layers that feed an fp8 KV cache share one (rule kv-layers-share-scheme)"
         raise NoAnswerError(
             f"the settings leave some layers without any scheme: {broken if named else tied}.",
