@@ -11,6 +11,7 @@ import bench.kv_allocator
 import bench.loaders.vllm
 import bench.optimizer
 import bench.quark_exports
+import bench.quark_plans
 import bench.sweep
 import bench.zoo  # noqa: F401  all register themselves
 from bench.environment import RESULTS, environment

@@ -8,7 +8,7 @@ from pathlib import Path
 RESULTS = Path(__file__).parent / "results"
 """Where results go as JSON."""
 
-_PACKAGES = ("ortools", "pulp", "highspy", "numpy", "torch", "transformers")
+_PACKAGES = ("amd-quark", "ortools", "pulp", "highspy", "numpy", "torch", "transformers")
 
 
 def environment() -> dict[str, str | int]:

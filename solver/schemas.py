@@ -15,6 +15,7 @@ from solver.catalog.algorithm import Algorithm
 from solver.catalog.backend import Backend
 from solver.catalog.caches import CacheFields
 from solver.catalog.checkpoint_names import CheckpointNames
+from solver.catalog.defect import Defect
 from solver.catalog.fields import ConfigFields
 from solver.catalog.goal import Goal, Guide
 from solver.catalog.hardware import Hardware
@@ -56,6 +57,7 @@ TYPES: dict[str, Any] = {
     "profiles/checkpoint_names": CheckpointNames,
     "profiles/caches": CacheFields,
     "profiles/config_fields": ConfigFields,
+    "profiles/defect": Defect,
     "profiles/goal": Goal,
     "profiles/guide": Guide,
     "profiles/hardware": Hardware,

@@ -18,16 +18,19 @@ def quantization_config(plan: Plan, built: Any) -> dict[str, Any]:
         plan.patterns, template(plan.architecture).model_type, kv_cache_scheme="fp8" if plan.kv_fp8 else None
     )
     modules = dict(built.named_modules(remove_duplicate=False))
-    found: dict[str, Any] = {}
-    setup_config_per_layer(config, modules, found)
-    setup_kv_cache_config(config, modules, found)
+    resolved: dict[str, Any] = {}
+    setup_config_per_layer(config, modules, resolved)
+    setup_kv_cache_config(config, modules, resolved)
     export = JsonExporterConfig(
         weight_format="real_quantized",
         pack_method="reorder",
         kv_cache_group=config.kv_cache_group if config.kv_cache_quant_config else [],
         min_kv_scale=config.min_kv_scale,
     )
-    return {**config.to_dict(), "export": dataclasses.asdict(export)}
+    # As it lies on disk: transformers sorts the keys.
+    written = json.dumps({**config.to_dict(), "export": dataclasses.asdict(export)}, sort_keys=True)
+    found: dict[str, Any] = json.loads(written)
+    return found
 
 
 def quark_differences(plan: Plan, built: Any) -> dict[str, str]:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from solver.api.planning import explain, footprints, solve, solve_budgets
     from solver.api.plans import Plan, PlanSet
     from solver.catalog import Catalog
+    from solver.export.algorithm_config import read_config_file
+    from solver.export.configured import standard_note
+    from solver.export.defects import defect_notes
     from solver.export.options import ExportOptions, attention_note
     from solver.export.targets import export_plan, unexpressed
     from solver.intake.analysis import ModelAnalysis
@@ -51,6 +54,9 @@ _HOMES = {
         "PlanSet",
     ),
     "solver.catalog": ("Catalog",),
+    "solver.export.algorithm_config": ("read_config_file",),
+    "solver.export.configured": ("standard_note",),
+    "solver.export.defects": ("defect_notes",),
     "solver.export.options": (
         "ExportOptions",
         "attention_note",
@@ -81,6 +87,7 @@ _HOMES = {
         "CONFIRM",
         "QUESTION",
         "decision_table",
+        "defect_notes",
     ),
     "solver.plan.document": (
         "Alternative",
@@ -140,6 +147,7 @@ __all__ = [
     "choose",
     "confirm",
     "decision_table",
+    "defect_notes",
     "doctor",
     "draft",
     "explain",
@@ -149,11 +157,13 @@ __all__ = [
     "is_analysis",
     "is_plan",
     "machine_notes",
+    "read_config_file",
     "read_environment",
     "read_plan",
     "reject",
     "solve",
     "solve_budgets",
+    "standard_note",
     "to_json",
     "unexpressed",
     "verify",

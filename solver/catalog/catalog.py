@@ -10,6 +10,7 @@ from solver.catalog.backend import Backend
 from solver.catalog.base import Profile
 from solver.catalog.caches import CacheFields
 from solver.catalog.checkpoint_names import CheckpointNames
+from solver.catalog.defect import Defect
 from solver.catalog.fields import ConfigFields
 from solver.catalog.goal import Goal, Guide
 from solver.catalog.hardware import Hardware
@@ -65,6 +66,7 @@ class Catalog:
         self.stored_formats = Section("stored format", StoredFormat, self._folders("stored_formats"))
         self.translations = Section("translation", Translation, self._folders("translations"), key="model_type")
         self.rules = Section("rule", RuleFact, self._folders("rules"))
+        self.defects = Section("defect", Defect, self._folders("defects"))
         self.goals = Section("goal", Goal, self._folders("goals"))
         self.models = Section("model", ZooModel, self._folders("models"))
 

@@ -9,22 +9,14 @@ from solver.cli.options import ProfilesOption
 from solver.errors import BadInputError
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, path = text.partition("=")
-    if not (name and equals and path):
-        raise BadInputError(
-            f"{text!r} is not ALGORITHM=FILE.",
-            where="--algorithm-config",
-            mend="Write for example awq=awq.json.",
-        )
-    return name, path
-
-
 def export(
     plan: Annotated[Path, typer.Argument(help="A quant_plan.json.")] = Path("quant_plan.json"),
     to: Annotated[
         str,
-        typer.Option("--to", help="To quantize quark-cli, quantize-quark or quark-python; to serve vllm or sglang."),
+        typer.Option(
+            "--to",
+            help="To quantize quark-cli, quantize-quark, quark-python or quark-template; to serve vllm or sglang.",
+        ),
     ] = "quark-cli",
     draft: Annotated[bool, typer.Option("--draft", help="Look at an unconfirmed plan's command.")] = False,
     model_dir: Annotated[str | None, typer.Option(help="Checkpoint's folder or hub id; by default the plan's.")] = None,
@@ -35,11 +27,27 @@ def export(
     multi_gpu: Annotated[bool, typer.Option("--multi-gpu", help="Spread the model while quantizing.")] = False,
     file2file: Annotated[bool, typer.Option("--file2file", help="Quantize file by file, without loading all.")] = False,
     model_export: Annotated[list[str] | None, typer.Option(help="hf_format, onnx or gguf; repeatable.")] = None,
-    algorithm_config: Annotated[list[str] | None, typer.Option(help="ALGORITHM=FILE; repeatable.")] = None,
+    algo_config: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--algo-config",
+            "--algorithm-config",
+            help="JSON of an algorithm's own settings, or a template file with several: FILE, or ALGORITHM=FILE.",
+        ),
+    ] = None,
     profiles: ProfilesOption = None,
 ) -> None:
     """Print the command or script that carries a confirmed plan out: to quantize, and to serve."""
-    from solver.api import ExportOptions, attention_note, export_plan, read_plan, unexpressed
+    from solver.api import (
+        ExportOptions,
+        attention_note,
+        defect_notes,
+        export_plan,
+        read_config_file,
+        read_plan,
+        standard_note,
+        unexpressed,
+    )
     from solver.catalog import Catalog
     from solver.report.console import messages
 
@@ -52,6 +60,7 @@ def export(
             where="--model-export",
             mend="hf_format, onnx or gguf.",
         )
+    catalog = Catalog(profiles)
     options = ExportOptions(
         model_dir=model_dir,
         output_dir=output_dir,
@@ -61,12 +70,17 @@ def export(
         multi_gpu=multi_gpu,
         file2file_quantization=file2file,
         model_export=tuple(model_export or ()),
-        algorithm_config_files=tuple(_pair(text) for text in algorithm_config or ()),
+        algorithm_config_files=tuple(read_config_file(text, catalog) for text in algo_config or ()),
     )
     confirmed = read_plan(plan)
-    catalog = Catalog(profiles)
     text = export_plan(confirmed, to, options, catalog=catalog, draft=draft, file=str(plan))
     typer.echo(text, nl=False)
-    for note in (unexpressed(confirmed, to), attention_note(confirmed, options, catalog)):
+    notes = (
+        unexpressed(confirmed, to),
+        attention_note(confirmed, options, catalog),
+        standard_note(confirmed, to, options, catalog),
+        *defect_notes(confirmed, to, catalog),
+    )
+    for note in notes:
         if note is not None:
             messages().print(f"note: {note}", markup=False)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from solver.catalog import Catalog
 from solver.errors import BadInputError
+from solver.export.algorithm_config import ConfigFile
 from solver.plan.document import QuantPlan
 from solver.rules.settings import attention_refusal
 
@@ -24,7 +25,7 @@ class ExportOptions:
     multi_gpu: bool = False
     file2file_quantization: bool = False
     model_export: tuple[str, ...] = ()
-    algorithm_config_files: tuple[tuple[str, str], ...] = ()
+    algorithm_config_files: tuple[ConfigFile, ...] = ()
 
     def asked(self) -> set[str]:
         """Return the names of the options that were given, paths left out."""
@@ -71,7 +72,7 @@ FLAGS = {
     "multi_gpu": "--multi-gpu",
     "file2file_quantization": "--file2file",
     "model_export": "--model-export",
-    "algorithm_config_files": "--algorithm-config",
+    "algorithm_config_files": "--algo-config",
 }
 """Options as they are typed."""
 

@@ -41,6 +41,21 @@ def _checked_exports(plan: QuantPlan, options: ExportOptions) -> tuple[str, ...]
     return exports
 
 
+def _config_files(options: ExportOptions) -> list[Group]:
+    for file in options.algorithm_config_files:
+        if file.template is not None:
+            raise BadInputError(
+                "quantize_quark.py reads one algorithm a file, and this is a template file.",
+                where=file.path,
+                mend="`--to quark-cli` and `--to quark-python` take it.",
+            )
+    return [
+        ("--quant_algo_config_file", name, file.path)
+        for file in options.algorithm_config_files
+        for name in file.configs
+    ]
+
+
 def export(plan: QuantPlan, options: ExportOptions) -> str:
     """Return the command, to be run in `examples/torch/language_modeling/llm_ptq` of Quark's repository."""
     check_template(plan, "quantize-quark")
@@ -51,7 +66,7 @@ def export(plan: QuantPlan, options: ExportOptions) -> str:
         groups.append(("--kv_cache_post_rope",))
     if options.attention_dtype is not None:
         groups.append(("--attention_dtype", options.attention_dtype))
-    groups.extend(("--quant_algo_config_file", *pair) for pair in options.algorithm_config_files)
+    groups.extend(_config_files(options))
     groups.extend(("--model_export", name) for name in _checked_exports(plan, options))
     if options.multi_gpu:
         groups.append(("--multi_gpu",))

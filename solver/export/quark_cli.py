@@ -8,7 +8,7 @@ from solver.export.options import ExportOptions, model_location, output_location
 from solver.plan.document import QuantPlan
 
 PROGRAM: Group = ("quark-cli", "torch-llm-ptq")
-SUPPORTED: frozenset[str] = frozenset()
+SUPPORTED = frozenset({"algorithm_config_files"})
 
 
 def shared_groups(plan: QuantPlan, options: ExportOptions) -> list[Group]:
@@ -53,9 +53,32 @@ def check_template(plan: QuantPlan, target: str) -> None:
         )
 
 
+def _template_file(plan: QuantPlan, options: ExportOptions) -> str | None:
+    """Return the template file that quark-cli registers in place of its own, or None."""
+    files = options.algorithm_config_files
+    if not files:
+        return None
+    if len(files) > 1 or files[0].template is None:
+        raise BadInputError(
+            "quark-cli takes the settings of algorithms in one template file only.",
+            where="--algo-config",
+            mend="`--to quark-template` with the same files writes it; `--to quark-python` takes these.",
+        )
+    lacking = [name for name in (plan.algorithm or "").split(",") if name and name not in files[0].configs]
+    if lacking:
+        raise BadInputError(
+            f"has no {', '.join(lacking)}, and it replaces Quark's own template.",
+            where=files[0].path,
+            mend="`--to quark-template` with the settings of all algorithms of the plan writes one.",
+        )
+    return files[0].path
+
+
 def _groups(plan: QuantPlan, options: ExportOptions) -> list[Group]:
-    check_template(plan, "quark-cli")
-    groups = shared_groups(plan, options)
+    template = _template_file(plan, options)
+    if template is None:
+        check_template(plan, "quark-cli")
+    groups = [*([("--template_file", template)] if template else []), *shared_groups(plan, options)]
     # The only evaluation that quark-cli has is perplexity on wikitext.
     if plan.evaluation_intent == "none":
         groups.append(("--skip_evaluation",))

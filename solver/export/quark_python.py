@@ -1,10 +1,17 @@
 """A Python script on Quark's own API, for what no command can say: models without a template."""
 
+from collections.abc import Mapping
+from pprint import pformat
+from textwrap import indent
+from typing import Any
+
+from solver.catalog import Catalog
+from solver.export.configured import configs_of
 from solver.export.options import ExportOptions, model_location, output_location
 from solver.plan.context import commonest_template
 from solver.plan.document import QuantPlan
 
-SUPPORTED = frozenset({"min_kv_scale", "attention_dtype"})
+SUPPORTED = frozenset({"min_kv_scale", "attention_dtype", "algorithm_config_files"})
 
 _SCRIPT = '''"""Quantizes a model with AMD Quark, as planned by quant-plan-solver {version}."""
 
@@ -16,7 +23,7 @@ TRUST_REMOTE_CODE = {trust!r}
 def build_config():
     """Return Quark's configuration of the plan."""
     from quark.torch import LLMTemplate
-{register}
+{imports}{register}
     return LLMTemplate.get({model_type!r}).get_config(
         scheme={scheme!r},
         algorithm={algorithm!r},
@@ -25,7 +32,7 @@ def build_config():
         attention_scheme={attention!r},
         layer_config={layers},
         exclude_layers={excludes},
-    )
+{configs}    )
 
 
 def main():
@@ -34,9 +41,12 @@ def main():
     from quark.torch import ModelQuantizer, export_safetensors
     from quark.torch.utils.llm import get_calib_dataloader, get_model, get_tokenizer, preprocess_for_quantization
 
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    model, _ = get_model(MODEL_DIR, "auto", device, True, False, trust_remote_code=TRUST_REMOTE_CODE)
-    preprocess_for_quantization(model)
+    on_gpu = torch.cuda.is_available()
+    # Spread over GPUs where there are any: without one Quark 0.13 takes that for a lack of memory.
+    model, _ = get_model(
+        MODEL_DIR, "auto", "cuda" if on_gpu else "cpu", multi_gpu=on_gpu, trust_remote_code=TRUST_REMOTE_CODE
+    )
+{unquantized}    preprocess_for_quantization(model)
     tokenizer = get_tokenizer(
         MODEL_DIR, max_seq_len={seq_len}, model_type={model_type!r}, trust_remote_code=TRUST_REMOTE_CODE
     )
@@ -64,6 +74,10 @@ def main():
 if __name__ == "__main__":
     main()
 '''
+
+_UNQUANTIZED = """    # Quark's loader notes MXFP4 on a 16-bit gpt-oss too, and native layers would be written in it.
+    model.config.quantization_config = None
+"""
 
 _REGISTER = """
     LLMTemplate.register_template(
@@ -99,12 +113,32 @@ def _indented(items: list[str], ends: str) -> str:
     return f"{ends[0]}\n{lines}        {ends[1]}"
 
 
-def export(plan: QuantPlan, options: ExportOptions) -> str:
+def _configs(configs: Mapping[str, Mapping[str, Any]], catalog: Catalog) -> tuple[str, str]:
+    """Return the imports and the argument that write out settings of algorithms; empty where there are none."""
+    if not configs:
+        return "", ""
+    imports: list[str] = []
+    items: list[str] = []
+    for name, config in configs.items():
+        known = catalog.algorithms.get(name).config
+        assert known is not None
+        imports.append(f"    from {known.module} import {known.type}\n")
+        settings = {key: value for key, value in config.items() if key != "name"}
+        literal = indent(pformat(settings, width=96, sort_dicts=False), " " * 16).lstrip()
+        items.append(f"            {name!r}: {known.type}.from_dict(\n                {literal}\n            ),\n")
+    return "".join(dict.fromkeys(imports)), f"        algo_configs={{\n{''.join(items)}        }},\n"
+
+
+def export(plan: QuantPlan, options: ExportOptions, catalog: Catalog) -> str:
     """Return the script; `build_config()` is Quark's configuration, `main()` the whole run."""
+    imports, configs = _configs(configs_of(plan, options, catalog), catalog)
     return _SCRIPT.format(
+        imports=imports,
+        configs=configs,
         version=plan.provenance.tool_version,
         model=model_location(plan, options),
         output=output_location(plan, options),
+        unquantized="" if plan.model.stored else _UNQUANTIZED,
         trust=plan.model.trust_remote_code,
         register=_register(plan),
         model_type=plan.model.model_type,

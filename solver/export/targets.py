@@ -6,7 +6,8 @@ from typing import NamedTuple
 from solver.catalog import Catalog
 from solver.catalog.backend import Backend
 from solver.errors import BadInputError, DeclinedError
-from solver.export import quantize_quark, quark_cli, quark_python, serving
+from solver.export import quantize_quark, quark_cli, quark_python, quark_template, serving
+from solver.export.configured import check_configs
 from solver.export.options import ExportOptions, refuse_unknown
 from solver.plan.document import QuantPlan
 
@@ -14,14 +15,15 @@ from solver.plan.document import QuantPlan
 class Target(NamedTuple):
     """A way to quantize: what writes it, and the names of the options that it can express."""
 
-    export: Callable[[QuantPlan, ExportOptions], str]
+    export: Callable[[QuantPlan, ExportOptions, Catalog], str]
     supported: frozenset[str]
 
 
 TARGETS = {
-    "quark-cli": Target(quark_cli.export, quark_cli.SUPPORTED),
-    "quantize-quark": Target(quantize_quark.export, quantize_quark.SUPPORTED),
+    "quark-cli": Target(lambda plan, options, _: quark_cli.export(plan, options), quark_cli.SUPPORTED),
+    "quantize-quark": Target(lambda plan, options, _: quantize_quark.export(plan, options), quantize_quark.SUPPORTED),
     "quark-python": Target(quark_python.export, quark_python.SUPPORTED),
+    "quark-template": Target(quark_template.export, quark_template.SUPPORTED),
 }
 
 
@@ -78,7 +80,8 @@ def export_plan(
     refuse_unknown(target, options.asked(), {name: known.supported for name, known in TARGETS.items()})
     if backend is not None:
         return serving.export(plan, options, backend, catalog.backends)
-    return TARGETS[target].export(plan, options)
+    check_configs(plan, target, options, catalog)
+    return TARGETS[target].export(plan, options, catalog)
 
 
 def _backend(target: str, catalog: Catalog) -> Backend:

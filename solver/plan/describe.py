@@ -12,6 +12,7 @@ from solver.intake.analysis import Risk as RiskNote
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Point
 from solver.plan.alternatives import Pick
 from solver.plan.assignment import Assignment, assign
+from solver.plan.checkpoint_notes import scale_notes
 from solver.plan.choices import Choices
 from solver.plan.context import Context
 from solver.plan.document import Alternative, FootprintPart, ProofPart, RiskPart
@@ -140,6 +141,7 @@ def as_written(
         *requantizing_notes(context, used),
         *unkept_notes(context, (member.family for member, scheme in assignment.schemes.items() if scheme == NATIVE)),
         *reading_notes(patterns, assignment, context),
+        *scale_notes(context, assignment, algorithms),
         *serving_notes(context, used, point.problem.dequantized_bytes),
     ]
     native = sum(m.layers * m.family.weight_elements for m, scheme in assignment.schemes.items() if scheme == NATIVE)

@@ -1,8 +1,8 @@
 """From an assignment to the three fields that Quark reads: global scheme, excludes, layer patterns.
 
 Precedence in Quark 0.13, vLLM 0.33 and SGLang: excluded layers are native; otherwise the first pattern that matches
-decides; otherwise the global scheme. Every pattern holds a `*`: without one, vLLM takes a pattern to match a layer
-whose name it contains.
+decides; otherwise the global scheme. Patterns are written in the order of the alphabet, because an export keeps no
+other. Every pattern holds a `*`: without one, vLLM takes a pattern to match a layer whose name it contains.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from solver.catalog import NATIVE, Catalog
 from solver.catalog.template import Template
 from solver.errors import BadInputError, VerificationError
+from solver.plan.alphabet import spelled_in_order
 from solver.plan.assignment import Assignment
 from solver.plan.plain_patterns import plain_patterns
 from solver.plan.written import QuarkPatterns, verify_patterns
@@ -100,14 +101,17 @@ class _Job:
             kv_fp8=bool(self.kv_layers),
             convolutions=self.convolutions,
         )
-        exact = self.is_exact(plain, readers)
+        spelled = spelled_in_order(plain, self.assignment.schemes)
+        exact = self.is_exact(spelled, readers)
         count = plain.beside(self.given)
         if exact and count <= self._least(plain):
-            return replace(plain, fewest=True)
+            return replace(spelled, fewest=True)
         found = self._fewer(plain, globals_, readers, count - 1 if exact else None) if count <= MOST_PLAIN else None
-        if found is not None and self.is_exact(found, readers):
-            return found
-        return plain if exact else None
+        if found is not None:
+            found = spelled_in_order(found, self.assignment.schemes)
+            if self.is_exact(found, readers):
+                return found
+        return spelled if exact else None
 
     def is_exact(self, patterns: QuarkPatterns, readers: Sequence[StackReader]) -> bool:
         """Return whether Quark and all readers take patterns for the assignment."""

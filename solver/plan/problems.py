@@ -8,6 +8,7 @@ from solver.errors import NoAnswerError
 from solver.optimize.build import AllowedSchemes, Costs, build_problem
 from solver.optimize.problem import Problem
 from solver.optimize.reductions import prune_rows, reduced
+from solver.plan.algorithm_groups import under_algorithms
 from solver.plan.choices import Choices
 from solver.plan.context import Context
 from solver.plan.settings import legal_rows
@@ -85,6 +86,29 @@ def _by_dequantized_bytes(allowed: AllowedSchemes, costs: Costs) -> Iterator[tup
             yield largest, kept
 
 
+_Sized = tuple[Partition, list[tuple[int, AllowedSchemes]]]
+
+
+class _Sizes:
+    """Units and what they may have under rows of settings, by the largest module that may be emulated."""
+
+    def __init__(self, context: Context, choices: Choices, costs: Costs) -> None:
+        self._context, self._choices, self._costs = context, choices, costs
+        self._found: dict[tuple[object, ...], _Sized] = {}
+
+    def under(self, row: Settings, *, native: bool) -> _Sized:
+        """Return them under a row, with native as a choice or not; rows whose algorithms tie the same share it."""
+        tying = tuple(item.name for item in row.algorithms if item.scales_together or item.stops_at_native_cache_layers)
+        key = (tying, row.kv_cache_scheme if tying else None, native)
+        if key not in self._found:
+            choices = self._choices
+            patterns = self._context.template.kv_layers
+            partition, allowed = under_algorithms(choices.partition, choices.allowed, row, patterns)
+            allowed = allowed if native else _without_native(allowed)
+            self._found[key] = partition, list(_by_dequantized_bytes(allowed, self._costs))
+        return self._found[key]
+
+
 def find_whole_problems(context: Context, choices: Choices) -> list[Problem]:
     """Return the problems of all rows with all options, for side rules and uniform plans: native ones are marked."""
     return _shared("whole problems", context, choices, _whole_problems)
@@ -93,11 +117,12 @@ def find_whole_problems(context: Context, choices: Choices) -> list[Problem]:
 def _whole_problems(context: Context, choices: Choices, rows: tuple[Row, ...]) -> list[Problem]:
     problems: list[Problem] = []
     costs = costs_of(context)
-    by_bytes = list(_by_dequantized_bytes(choices.allowed, costs))
+    sizes = _Sizes(context, choices, costs)
     for row in rows:
+        partition, by_bytes = sizes.under(row.settings, native=True)
         problems.extend(
             build_problem(
-                choices.partition,
+                partition,
                 kept,
                 row.settings,
                 costs,
@@ -130,15 +155,13 @@ def find_problems(context: Context, choices: Choices) -> list[Problem]:
 def _problems(context: Context, choices: Choices, rows: tuple[Row, ...]) -> list[Problem]:
     problems: list[Problem] = []
     costs = costs_of(context)
-    by_bytes = {
-        fits: list(_by_dequantized_bytes(_without_native(choices.allowed) if fits else choices.allowed, costs))
-        for fits in {row.native_fits for row in rows}
-    }
+    sizes = _Sizes(context, choices, costs)
     for row in rows:
+        partition, by_bytes = sizes.under(row.settings, native=not row.native_fits)
         problems.extend(
             reduced(
                 build_problem(
-                    choices.partition,
+                    partition,
                     kept,
                     row.settings,
                     costs,
@@ -146,12 +169,15 @@ def _problems(context: Context, choices: Choices, rows: tuple[Row, ...]) -> list
                     dequantized_bytes=dequantized_bytes,
                 )
             )
-            for dequantized_bytes, kept in by_bytes[row.native_fits]
+            for dequantized_bytes, kept in by_bytes
         )
     usable = [problem for problem in problems if all(part.options for part in problem.classes)]
     if not usable:
         named = ", ".join(context.request.algorithms or ())
-        broken = f"{named} breaks what they may have (rule algorithm-runs-with-all-schemes)"
+        broken = (
+            f"{named} breaks what they may have (rule algorithm-runs-with-all-schemes), or what it scales together "
+            "may have none in common (rule algorithm-scales-whole-groups)"
+        )
         tied = "layers that feed an fp8 KV cache share one (rule kv-layers-share-scheme)"
         raise NoAnswerError(
             f"the settings leave some layers without any scheme: {broken if named else tied}.",

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from solver.catalog import NATIVE
 from solver.intake.analysis import Risk as RiskNote
 from solver.optimize.build import AllowedSchemes
+from solver.plan.alphabet import in_alphabet
 from solver.plan.assignment import Assignment
 from solver.plan.context import Context
 from solver.plan.written import QuarkPatterns
@@ -47,6 +48,7 @@ def reading_notes(patterns: QuarkPatterns, assignment: Assignment, context: Cont
 
 
 def _misread(patterns: QuarkPatterns, assignment: Assignment, reader: StackReader, title: str) -> Iterator[str]:
+    entries = in_alphabet(patterns.layer_quant_config)
     for member, scheme in assignment.schemes.items():
         family = member.family
         if not family.quantizable or family.role == "vision":
@@ -55,7 +57,7 @@ def _misread(patterns: QuarkPatterns, assignment: Assignment, reader: StackReade
             if not reader.knows_excluded(family):
                 yield f"{title} looks {family.glob} up by another name, and does not know that they are native"
             continue
-        read = reader.scheme_of(patterns.layer_quant_config, patterns.global_scheme, family, member.block)
+        read = reader.scheme_of(entries, patterns.global_scheme, family, member.block)
         if read != scheme:
             yield f"{title} reads {read} where {family.glob} is {scheme}"
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from solver.catalog import NATIVE
 from solver.optimize.groups import group_of
+from solver.plan.algorithm_groups import torn_groups
 from solver.plan.names import GUIDE
 from solver.plan.pins import case_of, deciding_pin, find_pins, members_of
 from solver.plan.recompute import Recomputed
@@ -60,6 +61,8 @@ def _settings(plan: Recomputed) -> Iterator[Found]:
         if scheme.family in plan.settings.broken_families:
             named = ", ".join(plan.settings.algorithm_names)
             yield Found("algorithm", Refusal("algorithm-runs-with-all-schemes", f"{named} crashes on {scheme.name}"))
+    for where, sentence in torn_groups(plan.schemes, plan.settings, plan.context.template.kv_layers):
+        yield Found(where, Refusal("algorithm-scales-whole-groups", sentence))
     spoilt = plan.context.catalog.schemes.get(plan.stated.global_scheme).spoils_as_global
     for scheme in schemes:
         if scheme.family in spoilt:

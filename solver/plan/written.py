@@ -66,6 +66,8 @@ def verify_patterns(
 
     """
     kv = kv_schemes(kv_layers, patterns.layer_quant_config, patterns.global_scheme)
+    # Quark writes the KV patterns beside the entries, and the export lists all of them by the alphabet.
+    exported = dict(sorted({**kv, **patterns.layer_quant_config}.items()))
     for member, scheme in assignment.schemes.items():
         if not member.family.quantizable:
             continue
@@ -73,11 +75,9 @@ def verify_patterns(
             found = {"Quark": NATIVE}
         else:
             cached = next((p for p in kv if matches(p, member.family, member.block)), None)
-            # Quark writes the KV patterns behind the entries, where the stacks find them.
-            entries = {**patterns.layer_quant_config, **{p: kv[p] for p in kv if p not in patterns.layer_quant_config}}
             # What the patterns say holds too, so that a plan need not be read with the cache in mind.
             found = {"Quark": patterns.scheme_of(member)} | {
-                reader.stack: reader.scheme_of(entries, patterns.global_scheme, member.family, member.block)
+                reader.stack: reader.scheme_of(exported, patterns.global_scheme, member.family, member.block)
                 for reader in readers
             }
             if cached is not None:

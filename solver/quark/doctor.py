@@ -38,6 +38,14 @@ class Package(Part):
     gives: str
 
 
+class KnownDefect(Part):
+    """A defect that the installed Quark has."""
+
+    name: str
+    sentence: str
+    done: str = Field(description="the rule that keeps plans from it, or what is done about it")
+
+
 class SectionPart(Part):
     """What a section of the profiles holds."""
 
@@ -57,6 +65,7 @@ class Drift(Part):
     quark_version: str | None = Field(description="of the package that was compared; null if none was")
     quark_of_profiles: str = QUARK_VERSION
     not_compared: str | None = Field(default=None, description="why no Quark was compared")
+    defects: tuple[KnownDefect, ...] = Field(default=(), description="known ones that the installed Quark has")
     items: tuple[DriftItem, ...] = Field(default=(), description="what the profiles and Quark do not say alike")
     written: tuple[str, ...] = Field(default=(), description="files of --write")
     left: tuple[DriftItem, ...] = Field(default=(), description="of the items, those that no profile is written of")
@@ -79,11 +88,22 @@ def _sections(catalog: Catalog) -> tuple[SectionPart, ...]:
         ("algorithms", len(catalog.algorithms), quark),
         ("templates", len(catalog.templates), quark),
         ("kv_schemes", len(catalog.kv_schemes), quark),
+        ("defects", len(catalog.defects), quark),
         ("backends", len(catalog.backends), stacks),
         ("hardware", len(catalog.hardware), "vendors, each number with its source"),
         ("models", len(catalog.models), "published configurations"),
     )
     return tuple(SectionPart(section=section, entries=entries, of=of) for section, entries, of in found)
+
+
+def _defects(catalog: Catalog) -> tuple[KnownDefect, ...]:
+    """Return the known defects that the installed Quark has; none where none is installed."""
+    installed = quark_version()
+    return tuple(
+        KnownDefect(name=item.name, sentence=item.sentence, done=item.done)
+        for item in catalog.defects
+        if installed is not None and item.affects(installed)
+    )
 
 
 def _why_not(use: QuarkUse, tell: Callable[[str], None]) -> str | None:
@@ -125,6 +145,7 @@ def examine(catalog: Catalog, *, use: QuarkUse, write: Path | None, tell: Callab
         ),
         profiles=_sections(catalog),
         profiles_sha256=catalog.fingerprint,
+        defects=_defects(catalog),
         quark_version=None if why is not None else quark_version(),
         not_compared=why,
     )

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from solver.quark.doctor import Drift, Package
 from solver.quark.drift import DriftItem
+from solver.quark.installed import PACKAGE
 
 _STYLES = {"new": "green", "gone": "red", "changed": "yellow"}
 
@@ -49,6 +51,18 @@ def _compared(drift: Drift) -> Text:
     )
 
 
+def _defects(drift: Drift) -> Iterator[Text | Padding]:
+    installed = next((item.version for item in drift.packages if item.name == PACKAGE), None)
+    if installed is None:
+        return
+    yield Text(f"Known defects of {PACKAGE} {installed}, and what keeps plans from them:", style="bold")
+    if not drift.defects:
+        yield Text("none: those that the profiles know are of other versions.")
+    for item in drift.defects:
+        yield Text(item.name, style="yellow")
+        yield Padding(Text(f"{item.sentence} {item.done[:1].upper()}{item.done[1:]}."), (0, 0, 0, 2))
+
+
 def print_drift(drift: Drift, console: Console) -> None:
     """Print what is installed, what the profiles know, and what Quark says otherwise."""
     console.print(Text.assemble(("quant-plan-solver", "bold"), f" {drift.tool_version}"))
@@ -57,6 +71,9 @@ def print_drift(drift: Drift, console: Console) -> None:
     console.print()
     console.print(_grid((f"{part.section}", f"{part.entries}", part.of) for part in drift.profiles))
     console.print(Text(f"profiles {drift.profiles_sha256}", style="dim"))
+    console.print()
+    for part in _defects(drift):
+        console.print(part)
     console.print()
     console.print(_compared(drift))
     if drift.items:

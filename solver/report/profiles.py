@@ -77,6 +77,10 @@ def _rules(catalog: Catalog) -> list[Row]:
     return [(item.name, item.family, item.yields_to, item.sentence) for item in catalog.rules]
 
 
+def _defects(catalog: Catalog) -> list[Row]:
+    return [(item.name, item.quark, item.sentence, item.done) for item in catalog.defects]
+
+
 def _goals(catalog: Catalog) -> list[Row]:
     return [
         (item.name, item.summary, " or ".join(item.recommend), _advice(catalog, item.name)) for item in catalog.goals
@@ -109,6 +113,7 @@ _SECTIONS: dict[str, tuple[Row, Callable[[Catalog], list[Row]]]] = {
     "kv_schemes": (("KV cache", "what it is"), _kv_schemes),
     "translations": (("model type", "read as", "how the result compares"), _translations),
     "rules": (("rule", "of", "yields to", "what holds"), _rules),
+    "defects": (("defect of Quark", "versions", "what happens", "what keeps plans from it"), _defects),
     "models": (("model", "type", "elements"), _models),
 }
 SECTION_NAMES = tuple(_SECTIONS)

@@ -23,6 +23,7 @@ SECTIONS = (
     "stored_formats",
     "translations",
     "rules",
+    "defects",
     "goals",
     "models",
 )

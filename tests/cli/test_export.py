@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from solver.plan.files import read_plan
+from solver.catalog import Catalog
+from solver.plan.files import read_plan, write_plan
 from tests.cli.conftest import MODEL, PLAN, SOLVE, Run, environment, refused
 
 
@@ -49,7 +50,7 @@ class TestOptions:
         done = run(
             *("export", "--to", "quantize-quark", "--model-dir", "me/mine", "--output-dir", "out dir"),
             *("--min-kv-scale", "0.5", "--kv-cache-post-rope", "--attention-dtype", "fp8", "--multi-gpu"),
-            *("--model-export", "hf_format", "--model-export", "gguf", "--algorithm-config", "awq=my=awq.json"),
+            *("--model-export", "hf_format", "--model-export", "gguf"),
         )
         assert done.code == 0
         assert "rule attention-is-served" in done.said
@@ -63,7 +64,6 @@ class TestOptions:
             "--multi_gpu",
             "--model_export hf_format",
             "--model_export gguf",
-            "--quant_algo_config_file awq my=awq.json",
         }
 
     @pytest.mark.parametrize(
@@ -72,7 +72,6 @@ class TestOptions:
             ("quark-cli", ("--min-kv-scale", "0.1"), "quantize-quark"),
             ("quark-cli", ("--file2file",), "quantize-quark"),
             ("quark-cli", ("--kv-cache-post-rope",), "quantize-quark"),
-            ("quark-cli", ("--algorithm-config", "awq=awq.json"), "quantize-quark"),
             ("quark-python", ("--multi-gpu",), "quantize-quark"),
             ("quark-python", ("--model-export", "onnx"), "quantize-quark"),
         ],
@@ -83,7 +82,7 @@ class TestOptions:
     ) -> None:
         refused(run("export", "--to", target, *flags), 2, f"--to {target}", able)
 
-    @pytest.mark.parametrize("flags", [("--min-kv-scale", "0.1"), ("--file2file",), ("--algorithm-config", "a=b")])
+    @pytest.mark.parametrize("flags", [("--min-kv-scale", "0.1"), ("--file2file",)])
     def test_that_are_refused_are_named_as_they_are_typed(
         self, flags: tuple[str, ...], confirmed_file: Path, run: Run
     ) -> None:
@@ -94,8 +93,9 @@ class TestOptions:
         [
             (("--attention-dtype", "fp4"), ("--attention-dtype", "'fp4'", "fp8")),
             (("--model-export", "onxx"), ("--model-export", "onxx", "onnx")),
-            (("--algorithm-config", "awq"), ("--algorithm-config", "ALGORITHM=FILE", "awq=awq.json")),
-            (("--algorithm-config", "=awq.json"), ("--algorithm-config", "ALGORITHM=FILE")),
+            (("--algo-config", "awq.json"), ("awq.json", "no such file")),
+            (("--algorithm-config", "awq=awq.json"), ("awq.json", "no such file")),
+            (("--algo-config", "=awq.json"), ("--algo-config", "ALGORITHM=FILE")),
             (("--file2file", "--model-export", "onnx"), ("--model-export", "hf_format only")),
         ],
         ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
@@ -103,7 +103,21 @@ class TestOptions:
     def test_that_cannot_be_read_are_refused(
         self, flags: tuple[str, ...], words: tuple[str, ...], confirmed_file: Path, run: Run
     ) -> None:
-        refused(run("export", "--to", "quantize-quark", *flags), 2, *words)
+        refused(run("export", "--to", "quantize-quark", *flags), 4 if "no such file" in words else 2, *words)
+
+
+class TestDefects:
+    def test_that_a_hand_over_meets_are_told_beside_it(
+        self, confirmed_file: Path, run: Run, catalog: Catalog, folder: Path
+    ) -> None:
+        plan = read_plan(confirmed_file)
+        other = plan.model.model_copy(update={"model_type": "gpt_oss"})
+        write_plan(folder / "oss.json", plan.model_copy(update={"model": other}))
+        done = run("export", "oss.json", "--to", "quark-cli")
+        assert (done.code, done.out[:9]) == (0, "quark-cli")
+        assert "written as mxfp4_weight_only" in done.said
+        assert "quark-python" in done.said
+        assert "mxfp4_weight_only" not in run("export", PLAN, "--to", "quark-cli").said
 
 
 class TestShell:

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from solver.catalog import Catalog
 from solver.errors import BadInputError, DeclinedError
+from solver.export.algorithm_config import read_config_file
 from solver.export.options import ExportOptions
 from solver.export.targets import TARGETS, export_plan, unexpressed
 from solver.plan.confirm import reject
@@ -158,7 +160,6 @@ class TestOptionsOfSome:
             ({"multi_gpu": True}, {"quantize-quark"}),
             ({"file2file_quantization": True}, {"quantize-quark"}),
             ({"model_export": ("onnx",)}, {"quantize-quark"}),
-            ({"algorithm_config_files": (("awq", "awq.json"),)}, {"quantize-quark"}),
         ],
         # Sorted: workers that run tests side by side have to agree on names.
         ids=lambda value: str(sorted(value)),
@@ -185,7 +186,6 @@ class TestOptionsOfSome:
             attention_dtype="fp8",
             multi_gpu=True,
             model_export=("hf_format", "gguf"),
-            algorithm_config_files=(("awq", "my awq.json"), ("smoothquant", "s.json")),
         )
         found = words(export_plan(mixed, "quantize-quark", options))
         assert values(found, "--min_kv_scale") == [["0.25"]]
@@ -193,7 +193,6 @@ class TestOptionsOfSome:
         assert values(found, "--attention_dtype") == [["fp8"]]
         assert values(found, "--multi_gpu") == [[]]
         assert values(found, "--model_export") == [["hf_format"], ["gguf"]]
-        assert values(found, "--quant_algo_config_file") == [["awq", "my awq.json"], ["smoothquant", "s.json"]]
 
     def test_are_left_out_where_nobody_asked(self, mixed: QuantPlan, words: Words) -> None:
         found = words(export_plan(mixed, "quantize-quark", OUT))
@@ -309,11 +308,15 @@ class TestShell:
         assert words(command) == before
 
     @pytest.mark.parametrize("name", ["$(touch pwned)", "it's", "two words"])
-    def test_reads_files_of_algorithms_back(self, name: str, plain: QuantPlan, tmp_path: Path, words: Words) -> None:
-        options = ExportOptions(output_dir="/quantized", algorithm_config_files=(("awq", name),))
-        found = words(export_plan(plain, "quantize-quark", options))
-        assert values(found, "--quant_algo_config_file") == [["awq", name]]
-        assert list(tmp_path.iterdir()) == []
+    def test_reads_files_of_algorithms_back(
+        self, name: str, with_algorithms: QuantPlan, catalog: Catalog, tmp_path: Path, words: Words
+    ) -> None:
+        (tmp_path / name).write_text('{"name": "awq"}', encoding="utf-8")
+        file = read_config_file(f"awq={tmp_path / name}", catalog)
+        options = ExportOptions(output_dir="/quantized", algorithm_config_files=(file,))
+        found = words(export_plan(with_algorithms, "quantize-quark", options))
+        assert values(found, "--quant_algo_config_file") == [["awq", str(tmp_path / name)]]
+        assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 class TestWhatIsLeftOut:

@@ -56,7 +56,12 @@ class TestAnyAssignment:
         for member, scheme in schemes.items():
             if member.family.quantizable:
                 last = member.family.experts - 1 if member.family.experts else None
-                assert independent(patterns, member.family.path(member.block, last)) == scheme
+                path = member.family.path(member.block, last)
+                assert independent(patterns, path) == scheme
+                # An export lists patterns by the alphabet, those that Quark adds for the cache among them.
+                added = kv_schemes(template.kv_layers, patterns.layer_quant_config, patterns.global_scheme)
+                entries = dict(sorted({**(added if kv_fp8 else {}), **patterns.layer_quant_config}.items()))
+                assert scheme_of_path(path, patterns.exclude_layers, entries, patterns.global_scheme) == scheme
         assert set(template.exclude_layers) <= set(patterns.exclude_layers)
         assert all("*" in pattern for pattern in patterns.layer_quant_config)
 
