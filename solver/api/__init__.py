@@ -87,7 +87,6 @@ _HOMES = {
         "CONFIRM",
         "QUESTION",
         "decision_table",
-        "defect_notes",
     ),
     "solver.plan.document": (
         "Alternative",
