@@ -111,12 +111,13 @@ def read_config_file(text: str, catalog: Catalog) -> ConfigFile:
     """
     # A file may have an equals sign in its name.
     name, equals, rest = (text, "", "") if Path(text).is_file() else text.partition("=")
-    path = Path(rest if equals else name).expanduser().absolute()
+    typed = Path(rest if equals else name).expanduser()
+    path = typed.absolute()
     if not (name and (rest or not equals)):
         raise BadInputError(
             f"{text!r} is not FILE or ALGORITHM=FILE.", where="--algo-config", mend="Write for example awq=awq.json."
         )
-    content, where = _object(path), str(path)
+    content, where = _object(typed), str(typed)
     if CONFIGS not in content:
         return ConfigFile(str(path), _configs({name if equals else "": content}, catalog, where))
     unknown = sorted(set(content) - {"model_type", CONFIGS, *TEMPLATE_FIELDS})
