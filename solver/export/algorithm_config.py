@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
 from solver.catalog import Catalog
 from solver.catalog.algorithm import Algorithm
 from solver.errors import BadInputError, MissingError
@@ -56,6 +54,8 @@ def check_config(algorithm: Algorithm, content: Mapping[str, Any], where: str) -
         If a field is unknown, missing or of another type; the first one is named.
 
     """
+    import jsonschema  # takes longer to load than most plans take to make
+
     assert algorithm.config is not None
     validator = jsonschema.Draft202012Validator(algorithm.config.json_schema())
     error = next(iter(sorted(validator.iter_errors(dict(content)), key=lambda found: found.json_path)), None)
