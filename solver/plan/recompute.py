@@ -7,6 +7,7 @@ from solver.catalog import NATIVE
 from solver.errors import PlannerError, VerificationError
 from solver.optimize.build import build_problem
 from solver.optimize.problem import Point, Problem, Proof
+from solver.plan.algorithm_groups import under_algorithms
 from solver.plan.alternatives import Pick
 from solver.plan.assignment import Assignment
 from solver.plan.choices import Choices, find_choices
@@ -100,12 +101,15 @@ def recompute(stated: Alternative, context: Context) -> Recomputed:
     costs, settings = costs_of(context), _settings(stated, context)
     emulated = max((costs.dequantized_bytes(unit, names[0]) for unit, names in allowed.items()), default=0)
     found = Recomputed(stated, context, choices, expansion, settings, tuple(decided))
+    kv_layers = context.template.kv_layers
+    # As the planner decides them: what an algorithm scales together is one unit, and its loss is rounded once.
+    partition, together = under_algorithms(Partition(tuple(decided), native, ()), allowed, settings, kv_layers)
     problem = build_problem(
-        Partition(tuple(decided), native, ()),
-        allowed,
+        partition,
+        together,
         settings,
         costs,
-        context.template.kv_layers,
+        kv_layers,
         dequantized_bytes=emulated,
     )
     if not all(part.options for part in problem.classes):
