@@ -60,8 +60,16 @@ class Costs:
 
         return held
 
+    @cached_property
+    def _noise(self) -> dict[tuple[str, str, tuple[str, ...]], float]:
+        """Noise by scheme, role and algorithms: the same for all blocks of a role."""
+        return {}
+
     def _loss(self, member: Member, scheme: Scheme, settings: Settings) -> float:
-        noise = self.risk.noise(scheme, member.family.role, settings.algorithms)
+        key = (scheme.name, member.family.role, settings.algorithm_names)
+        noise = self._noise.get(key)
+        if noise is None:
+            noise = self._noise[key] = self.risk.noise(scheme, member.family.role, settings.algorithms)
         return self.risk.sensitivity(member.family, member.block) * noise * member.layers
 
     def dequantized_bytes(self, unit: Unit, name: str) -> int:

@@ -1,7 +1,9 @@
 """The problems of a request: one for each legal row of settings."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
+from typing import TypeVar
 
 from solver.catalog import NATIVE
 from solver.errors import NoAnswerError
@@ -13,6 +15,8 @@ from solver.plan.context import Context
 from solver.plan.settings import legal_rows
 from solver.rules.settings import Settings
 from solver.rules.units import Partition, Unit
+
+T = TypeVar("T")
 
 
 def costs_of(context: Context) -> Costs:
@@ -42,23 +46,21 @@ class Row:
 
 def _rows(context: Context, choices: Choices) -> tuple[Row, ...]:
     """Return the legal rows: all that problems need to know of the budget."""
-    return tuple(
-        Row(row, fits_unquantized(context, unquantized(context, choices, row.kv_cache_scheme)))
-        for row in legal_rows(context, choices)
-    )
+
+    @cache
+    def native_fits(kv_cache_scheme: str | None) -> bool:
+        return fits_unquantized(context, unquantized(context, choices, kv_cache_scheme))
+
+    return tuple(Row(row, native_fits(row.kv_cache_scheme)) for row in legal_rows(context, choices))
 
 
-def _shared(
-    name: str, context: Context, choices: Choices, build: Callable[[Context, Choices, tuple[Row, ...]], list[Problem]]
-) -> list[Problem]:
-    """Return what is built of the legal rows, or was for another budget."""
-    rows = _rows(context, choices)
+def _once(
+    name: str, context: Context, choices: Choices, make: Callable[[], list[T]], parts: tuple[Hashable, ...]
+) -> list[T]:
+    """Return what is made of the choices and these parts, or was for another budget."""
     if context.memo is None:
-        return build(context, choices, rows)
-    fits = tuple(row.native_fits for row in rows)
-    return context.memo.once(
-        name, context.request, lambda: build(context, choices, rows), parts=fits, objects=(choices,)
-    )
+        return make()
+    return context.memo.once(name, context.request, make, parts=parts, objects=(choices,))
 
 
 def _is_stored_quantized(unit: Unit) -> bool:
@@ -85,29 +87,60 @@ def _by_dequantized_bytes(allowed: AllowedSchemes, costs: Costs) -> Iterator[tup
             yield largest, kept
 
 
-def find_whole_problems(context: Context, choices: Choices) -> list[Problem]:
-    """Return the problems of all rows with all options, for side rules and uniform plans: native ones are marked."""
-    return _shared("whole problems", context, choices, _whole_problems)
+@dataclass(frozen=True)
+class _Builder:
+    """Builds the problems of rows; native is an option of theirs, beside others too, or only where there are none."""
 
+    context: Context
+    choices: Choices
 
-def _whole_problems(context: Context, choices: Choices, rows: tuple[Row, ...]) -> list[Problem]:
-    problems: list[Problem] = []
-    costs = costs_of(context)
-    by_bytes = list(_by_dequantized_bytes(choices.allowed, costs))
-    for row in rows:
-        problems.extend(
+    @cached_property
+    def _costs(self) -> Costs:
+        return costs_of(self.context)
+
+    @cached_property
+    def _kinds(self) -> Callable[[bool], list[tuple[int, AllowedSchemes]]]:
+        @cache
+        def kinds(native: bool) -> list[tuple[int, AllowedSchemes]]:
+            allowed = self.choices.allowed if native else _without_native(self.choices.allowed)
+            return list(_by_dequantized_bytes(allowed, self._costs))
+
+        return kinds
+
+    def _build(self, settings: Settings, *, native: bool) -> list[Problem]:
+        return [
             build_problem(
-                choices.partition,
+                self.choices.partition,
                 kept,
-                row.settings,
-                costs,
-                context.template.kv_layers,
-                avoids_native=row.native_fits,
+                settings,
+                self._costs,
+                self.context.template.kv_layers,
                 dequantized_bytes=dequantized_bytes,
             )
-            for dequantized_bytes, kept in by_bytes
-        )
-    return prune_rows([problem for problem in problems if all(part.options for part in problem.classes)])
+            for dequantized_bytes, kept in self._kinds(native)
+        ]
+
+    def built(self, settings: Settings, *, native: bool) -> list[Problem]:
+        """Return the problems of a row, one for each size of what may be emulated."""
+        row = (settings.algorithm_names, settings.kv_cache_scheme, settings.export_format, settings.attention_scheme)
+        made = partial(self._build, settings, native=native)
+        return _once("built", self.context, self.choices, made, (*row, native))
+
+
+def find_whole_problems(context: Context, choices: Choices) -> list[Problem]:
+    """Return the problems of all rows with all options, for side rules and uniform plans: native ones are marked."""
+    rows = _rows(context, choices)
+
+    def make() -> list[Problem]:
+        builder = _Builder(context, choices)
+        problems = [
+            replace(problem, avoids_native=row.native_fits)
+            for row in rows
+            for problem in builder.built(row.settings, native=True)
+        ]
+        return prune_rows([problem for problem in problems if all(part.options for part in problem.classes)])
+
+    return _once("whole problems", context, choices, make, tuple(row.native_fits for row in rows))
 
 
 def find_problems(context: Context, choices: Choices) -> list[Problem]:
@@ -124,30 +157,19 @@ def find_problems(context: Context, choices: Choices) -> list[Problem]:
     NoAnswerError
         If the settings that were asked for leave some layers without any scheme.
     """
-    return _shared("problems", context, choices, _problems)
+    rows = _rows(context, choices)
+    return _once(
+        "problems",
+        context,
+        choices,
+        lambda: _reduced_problems(context, choices, rows),
+        tuple(row.native_fits for row in rows),
+    )
 
 
-def _problems(context: Context, choices: Choices, rows: tuple[Row, ...]) -> list[Problem]:
-    problems: list[Problem] = []
-    costs = costs_of(context)
-    by_bytes = {
-        fits: list(_by_dequantized_bytes(_without_native(choices.allowed) if fits else choices.allowed, costs))
-        for fits in {row.native_fits for row in rows}
-    }
-    for row in rows:
-        problems.extend(
-            reduced(
-                build_problem(
-                    choices.partition,
-                    kept,
-                    row.settings,
-                    costs,
-                    context.template.kv_layers,
-                    dequantized_bytes=dequantized_bytes,
-                )
-            )
-            for dequantized_bytes, kept in by_bytes[row.native_fits]
-        )
+def _reduced_problems(context: Context, choices: Choices, rows: tuple[Row, ...]) -> list[Problem]:
+    builder = _Builder(context, choices)
+    problems = [reduced(problem) for row in rows for problem in builder.built(row.settings, native=not row.native_fits)]
     usable = [problem for problem in problems if all(part.options for part in problem.classes)]
     if not usable:
         named = ", ".join(context.request.algorithms or ())
