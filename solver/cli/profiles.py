@@ -11,8 +11,8 @@ profiles = typer.Typer(help="List and show what the planner knows.", no_args_is_
 SectionArgument = Annotated[
     str,
     typer.Argument(
-        help="goals, schemes, kv_schemes, algorithms, templates, hardware, backends, stored_formats, translations, "
-        "rules or models.",
+        help="goals, schemes, kv_schemes, algorithms, templates, hardware, backends, defects, stored_formats, "
+        "translations, rules or models.",
         metavar="SECTION",
     ),
 ]

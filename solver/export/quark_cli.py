@@ -36,8 +36,8 @@ def shared_groups(plan: QuantPlan, options: ExportOptions) -> list[Group]:
     ]
 
 
-def check_template(plan: QuantPlan, target: str) -> None:
-    """Refuse a plan for a model type without a built-in template, which these commands need.
+def check_template(plan: QuantPlan, target: str, other: str = "") -> None:
+    """Refuse a plan for a model type without a built-in template, which a target needs; `other` mends it too.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def check_template(plan: QuantPlan, target: str) -> None:
         raise BadInputError(
             f"Quark 0.13 has no template for model type {plan.model.model_type!r}, and {target} needs one.",
             where=f"--to {target}",
-            mend="`--to quark-python` writes a script that registers one.",
+            mend="`--to quark-python` writes a script that registers one" + (f"; {other}." if other else "."),
         )
 
 
@@ -77,7 +77,7 @@ def _template_file(plan: QuantPlan, options: ExportOptions) -> str | None:
 def _groups(plan: QuantPlan, options: ExportOptions) -> list[Group]:
     template = _template_file(plan, options)
     if template is None:
-        check_template(plan, "quark-cli")
+        check_template(plan, "quark-cli", "`--to quark-template` a file of it, for `--algo-config`")
     groups = [*([("--template_file", template)] if template else []), *shared_groups(plan, options)]
     # The only evaluation that quark-cli has is perplexity on wikitext.
     if plan.evaluation_intent == "none":

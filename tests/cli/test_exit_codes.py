@@ -357,7 +357,7 @@ class TestBug:
         def unmasked(*_: object) -> None:
             raise VerificationError("the counts do not add up")
 
-        monkeypatch.setattr("solver.optimize.front.verify_front", unmasked)
+        monkeypatch.setattr("solver.optimize.front_points.verify_front", unmasked)
         done = run(*ON)
         assert done.code == 101
         assert "VerificationError" in done.said

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from solver import api
-from solver.plan.document import Answer
 from solver.plan.files import read_plan, to_json
 from solver.plan.request import PlanRequest
 from tests.cli.conftest import MODEL, PLAN, SOLVE, Run, environment, refused
@@ -92,7 +91,7 @@ class TestContradictions:
             api.analyze("model_analysis.json"),
             analysis_ref=document["model"]["analysis_ref"],
         )
-        assert again == Answer.model_validate(document)
+        assert again == api.PlanSet.model_validate(document)
         assert to_json(again.model_dump(mode="json")) == to_json(document)
 
     def test_are_recorded_in_a_draft_without_an_inventory(self, folder: Path, run: Run) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from solver.catalog import Catalog
 from solver.errors import BadInputError
+from solver.export.algorithm_config import read_config_file
 from solver.export.options import ExportOptions
 from solver.export.targets import TARGETS, export_plan
 from solver.plan.confirm import confirm, draft
@@ -120,12 +122,26 @@ class TestModelTypesWithoutATemplate:
             llm_template.get(name)
 
     @pytest.mark.parametrize("name", UNTEMPLATED)
-    def test_export_to_a_script_only(self, name: str, solve_tiny: SolveTiny) -> None:
+    def test_export_to_what_brings_one(self, name: str, solve_tiny: SolveTiny) -> None:
         (plan, *_) = confirmed(solve_tiny(name, share=0.3))
-        for target in set(TARGETS) - {"quark-python"}:
+        for target in set(TARGETS) - {"quark-python", "quark-template"}:
             with pytest.raises(BadInputError, match="--to quark-python"):
                 export_plan(plan, target, OUTPUT)
         assert "register_template" in export_plan(plan, "quark-python", OUTPUT)
+
+    @pytest.mark.parametrize("name", UNTEMPLATED)
+    def test_reach_quark_cli_in_a_template_file(
+        self, name: str, solve_tiny: SolveTiny, llm_template: Any, tmp_path: Path, catalog: Catalog
+    ) -> None:
+        from quark.experimental.cli.register_template import parse_template_from_json_file
+
+        (plan, *_) = confirmed(solve_tiny(name, share=0.3))
+        path = tmp_path / "template.json"
+        path.write_text(export_plan(plan, "quark-template", OUTPUT), encoding="utf-8")
+        options = ExportOptions(output_dir="quantized", algorithm_config_files=(read_config_file(str(path), catalog),))
+        assert f"--template_file {path}" in export_plan(plan, "quark-cli", options)
+        llm_template.register_template(parse_template_from_json_file(str(path)))
+        assert config_of(plan, name) == config_of_script(export_plan(plan, "quark-python", OUTPUT))
 
     @pytest.mark.parametrize(
         ("name", "kv"), [*((name, "none") for name in UNTEMPLATED), ("smollm3", "fp8"), ("olmo2", "fp8")]
