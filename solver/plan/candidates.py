@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import NamedTuple
 
 from solver.catalog import NATIVE
 from solver.intake.inventory import LayerFamily
@@ -38,33 +40,40 @@ def _rank(pattern: str) -> tuple[int, str]:
     return len(pattern) + _PARTIAL * rough, pattern
 
 
-def _read_alike(glob: str, family: LayerFamily, readers: Sequence[StackReader]) -> bool | None:
-    """Return whether a glob matches a family, or None if its readers do not agree; in the family's first block."""
-    block = (family.block_indices or (None,))[0]
-    pattern = glob if block is None else glob.replace(BLOCK, str(block))
-    found = matches(pattern, family, block)
-    return (
-        found
-        if all(reader.only_global(family) or reader.matches(pattern, family, block) == found for reader in readers)
-        else None
-    )
+class _Named(NamedTuple):
+    """A glob, the families that it matches in Quark, and those for which some stack reads it otherwise."""
+
+    glob: str
+    families: frozenset[LayerFamily]
+    misread: frozenset[LayerFamily]
+
+
+@lru_cache(maxsize=16)
+def _named(families: tuple[LayerFamily, ...], readers: tuple[StackReader, ...]) -> tuple[_Named, ...]:
+    """Return the globs that match any of some families in its first block; all plans of a model share them."""
+    firsts = [(family, (family.block_indices or (None,))[0]) for family in families]
+    found = []
+    for glob in row_globs(families):
+        matched, misread = set(), set()
+        for family, block in firsts:
+            pattern = glob if block is None else glob.replace(BLOCK, str(block))
+            meant = matches(pattern, family, block)
+            if meant:
+                matched.add(family)
+            if any(not r.only_global(family) and r.matches(pattern, family, block) != meant for r in readers):
+                misread.add(family)
+        if matched:
+            found.append(_Named(glob, frozenset(matched), frozenset(misread)))
+    return tuple(found)
 
 
 def _row_sets(rows: Rows, readers: Sequence[StackReader], families: frozenset[LayerFamily]) -> dict[str, _RowSet]:
     """Return the shortest glob for each set of families that one glob names; readers must agree on `families`."""
     best: dict[tuple[bool, frozenset[LayerFamily]], str] = {}
-    for glob in row_globs(list(rows.bits)):
-        named = []
-        for family in rows.bits:
-            found = _read_alike(glob, family, readers if family in families else ())
-            if found is None:
-                break
-            if found:
-                named.append(family)
-        else:
-            key = (BLOCK in glob, frozenset(named))
-            if named and (key not in best or _rank(glob) < _rank(best[key])):
-                best[key] = glob
+    for glob, named, misread in _named(tuple(rows.bits), tuple(readers)):
+        key = (BLOCK in glob, named)
+        if not misread & families and (key not in best or _rank(glob) < _rank(best[key])):
+            best[key] = glob
     return {glob: {f: rows.bits[f] for f in rows.bits if f in named} for (_, named), glob in best.items()}
 
 
@@ -102,7 +111,7 @@ def _all_of(rows: Rows, readers: Sequence[StackReader], schemes: Iterable[str]) 
     quantized = frozenset(m.family for m, scheme in zip(rows.members, rows.schemes, strict=True) if scheme != NATIVE)
     read = _row_sets(rows, readers, quantized)
     for scheme in schemes:
-        row_sets = _row_sets(rows, (), frozenset()) if scheme == NATIVE else read
+        row_sets = _row_sets(rows, readers, frozenset()) if scheme == NATIVE else read
         for glob, row_set in row_sets.items():
             if BLOCK not in glob:
                 yield _candidate(glob, scheme, sum(bit for blocks in row_set.values() for bit in blocks.values()), rows)

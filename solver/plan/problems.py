@@ -43,10 +43,10 @@ class Row:
 
 def _rows(context: Context, choices: Choices) -> tuple[Row, ...]:
     """Return the legal rows: all that problems need to know of the budget."""
-    return tuple(
-        Row(row, fits_unquantized(context, unquantized(context, choices, row.kv_cache_scheme)))
-        for row in legal_rows(context, choices)
-    )
+    rows = legal_rows(context, choices)
+    caches = dict.fromkeys(row.kv_cache_scheme for row in rows)
+    fits = {cache: fits_unquantized(context, unquantized(context, choices, cache)) for cache in caches}
+    return tuple(Row(row, fits[row.kv_cache_scheme]) for row in rows)
 
 
 def _shared(

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.catalog import Catalog
-from solver.catalog.section import canonical
+from solver.catalog.paths import PROFILES_DIR
+from solver.catalog.section import canonical, read_yaml
 from solver.errors import BadInputError, UnknownNameError
 from tests.catalog.profiles import Changes, catalog_with, text_of
 
@@ -256,3 +257,11 @@ class TestFolderOfTheUser:
         mine = catalog_with(tmp_path, {MINE: text_of(H20, {**AS_MINE, "[H20]": "[H200]"})})
         with pytest.raises(BadInputError, match="H200"):
             look_up(mine, "H200")
+
+
+def test_our_own_files_are_read_as_yaml_1_2_like_the_users(tmp_path: Path) -> None:
+    # Two parsers: libyaml for what the package holds, ruamel's own for what anyone may write.
+    for path in sorted(PROFILES_DIR.rglob("*.yaml")):
+        copy = tmp_path / "copy.yaml"
+        copy.write_bytes(path.read_bytes())
+        assert repr(read_yaml(path)) == repr(read_yaml(copy)), path
