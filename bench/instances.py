@@ -90,7 +90,7 @@ def build(shape: Shape, found: ModelAnalysis) -> Problem:
     )
     context = resolve(request, found, inventory, CATALOG)
     choices = find_choices(context)
-    (problem,) = find_problems(context, choices)
+    (problem,) = find_problems(context, choices).reduced
     return problem if shape.fused else replace(problem, classes=_unfused(context, choices, problem))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from solver.optimize.problem import Problem
 from solver.plan.choices import find_choices
 from solver.plan.context import Context
-from solver.plan.problems import find_whole_problems
+from solver.plan.problems import find_problems
 
 
 def _document(problem: Problem) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def _document(problem: Problem) -> dict[str, Any]:
 
 def bug_report(context: Context) -> dict[str, Any]:
     """Return what it takes to solve a request again elsewhere: names of layers and integers, no weights."""
-    problems = find_whole_problems(context, find_choices(context))
+    problems = find_problems(context, find_choices(context)).whole
     budget = {"size_bytes": context.budget.size_bytes, "scope": context.budget.scope}
     return {
         "request": context.request.document(),

@@ -55,7 +55,7 @@ def _plan(context: Context, choices: Choices, row: GuideRow, scheme: str, algori
     inner = replace(context, request=request.model_copy(update=asked))
     found = find_choices(inner)
     added = [note for note in found.risks if note not in choices.risks]
-    problem = find_problems(inner, found)[0]
+    problem = find_problems(inner, found).reduced[0]
     counts = tuple((part.count,) for part in problem.classes)
     vector = problem.vector(counts)
     point = Point(problem, counts, vector, Proof("optimal", "risk", vector[1], vector[1]))

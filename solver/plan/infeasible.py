@@ -56,7 +56,7 @@ def explained(error: NoAnswerError, context: Context) -> NoAnswerError:
     rules = tuple(ClashingRule(demand, _sentence(context, demand)) for demand in core)
     if isinstance(error, InfeasibleError):
         choices = find_choices(context)
-        problems = find_problems(context, choices)
+        problems = find_problems(context, choices).reduced
         return InfeasibleError(
             error.what,
             least_footprint_bytes=error.least_footprint_bytes,

@@ -53,10 +53,11 @@ def _excludes(targets: Sequence[Target], assignment: Assignment, given: Sequence
     excludes = list(given)
     native = [member for member, scheme in assignment.schemes.items() if scheme == NATIVE and member.family.quantizable]
     for target in targets:
+        families = frozenset(target.families)
         missing = [
             member.block
             for member in native
-            if member.family in target.families and first_match(excludes, member.family, member.block) is None
+            if member.family in families and first_match(excludes, member.family, member.block) is None
         ]
         if missing:
             whole = set(target.schedule) == {NATIVE}

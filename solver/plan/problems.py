@@ -1,7 +1,8 @@
 """The problems of a request: one for each legal row of settings."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from solver.catalog import NATIVE
 from solver.errors import NoAnswerError
@@ -49,19 +50,6 @@ def _rows(context: Context, choices: Choices) -> tuple[Row, ...]:
     return tuple(Row(row, fits[row.kv_cache_scheme]) for row in rows)
 
 
-def _shared(
-    name: str, context: Context, choices: Choices, build: Callable[[Context, Choices, tuple[Row, ...]], list[Problem]]
-) -> list[Problem]:
-    """Return what is built of the legal rows, or was for another budget."""
-    rows = _rows(context, choices)
-    if context.memo is None:
-        return build(context, choices, rows)
-    fits = tuple(row.native_fits for row in rows)
-    return context.memo.once(
-        name, context.request, lambda: build(context, choices, rows), parts=fits, objects=(choices,)
-    )
-
-
 def _is_stored_quantized(unit: Unit) -> bool:
     return all(member.family.stored is not None for member in unit.members)
 
@@ -79,8 +67,15 @@ def _without_native(allowed: AllowedSchemes) -> AllowedSchemes:
 
 def _by_dequantized_bytes(allowed: AllowedSchemes, costs: Costs) -> Iterator[tuple[int, AllowedSchemes]]:
     """Yield the largest module that may be emulated, and the schemes whose modules are no larger, for each size."""
-    sizes = {unit: {name: costs.dequantized_bytes(unit, name) for name in names} for unit, names in allowed.items()}
-    for largest in sorted({0}.union(*(found.values() for found in sizes.values()))):
+    alike: dict[tuple[object, ...], dict[str, int]] = {}
+    sizes: dict[Unit, dict[str, int]] = {}
+    for unit, names in allowed.items():
+        # The blocks of a model repeat the same few families, which are told apart as objects in no time.
+        key = (names, *(id(member.family) for member in unit.members))
+        if key not in alike:
+            alike[key] = {name: costs.dequantized_bytes(unit, name) for name in names}
+        sizes[unit] = alike[key]
+    for largest in sorted({0}.union(*(found.values() for found in alike.values()))):
         kept = {unit: tuple(name for name in names if sizes[unit][name] <= largest) for unit, names in allowed.items()}
         if all(kept.values()):
             yield largest, kept
@@ -109,79 +104,86 @@ class _Sizes:
         return self._found[key]
 
 
-def find_whole_problems(context: Context, choices: Choices) -> list[Problem]:
-    """Return the problems of all rows with all options, for side rules and uniform plans: native ones are marked."""
-    return _shared("whole problems", context, choices, _whole_problems)
-
-
-def _whole_problems(context: Context, choices: Choices, rows: tuple[Row, ...]) -> list[Problem]:
-    problems: list[Problem] = []
-    costs = costs_of(context)
-    sizes = _Sizes(context, choices, costs)
-    for row in rows:
-        partition, by_bytes = sizes.under(row.settings, native=True)
-        problems.extend(
-            build_problem(
-                partition,
-                kept,
-                row.settings,
-                costs,
-                context.template.kv_layers,
-                avoids_native=row.native_fits,
-                dequantized_bytes=dequantized_bytes,
-            )
-            for dequantized_bytes, kept in by_bytes
-        )
-    return prune_rows([problem for problem in problems if all(part.options for part in problem.classes)])
-
-
-def find_problems(context: Context, choices: Choices) -> list[Problem]:
-    """Return the problems of all rows that no other row beats, at least one.
+class Problems:
+    """The problems of a request's legal rows: with all options, and with those that some plan without rules may take.
 
     Emulation holds one module at a time in the model's own type, so that what is left for weights depends on the
     largest that is emulated: each size is a problem of its own.
-
-    In a row where the unquantized model keeps the budget, native is no option wherever a unit may have a scheme:
-    else the answer would be to do nothing. What the checkpoint stores quantized may stay so beside the rest.
-
-    Raises
-    ------
-    NoAnswerError
-        If the settings that were asked for leave some layers without any scheme.
     """
-    return _shared("problems", context, choices, _problems)
 
+    def __init__(self, context: Context, choices: Choices, rows: tuple[Row, ...]) -> None:
+        self._rows = rows
+        self._algorithms = ", ".join(context.request.algorithms or ())
+        self._kv_patterns = context.template.kv_layers
+        self._costs = costs_of(context)
+        self._sizes = _Sizes(context, choices, self._costs)
+        self._built: dict[tuple[int, bool], list[Problem]] = {}
 
-def _problems(context: Context, choices: Choices, rows: tuple[Row, ...]) -> list[Problem]:
-    problems: list[Problem] = []
-    costs = costs_of(context)
-    sizes = _Sizes(context, choices, costs)
-    for row in rows:
-        partition, by_bytes = sizes.under(row.settings, native=not row.native_fits)
-        problems.extend(
-            reduced(
+    @cached_property
+    def whole(self) -> list[Problem]:
+        """All options, for side rules and uniform plans; marked where the unquantized model keeps the budget."""
+        problems = [problem for number in range(len(self._rows)) for problem in self._of(number, native=True)]
+        return prune_rows([problem for problem in problems if all(part.options for part in problem.classes)])
+
+    @cached_property
+    def reduced(self) -> list[Problem]:
+        """The problems of all rows that no other row beats, at least one, without options that no plan takes.
+
+        In a row where the unquantized model keeps the budget, native is no option wherever a unit may have a scheme:
+        else the answer would be to do nothing. What the checkpoint stores quantized may stay so beside the rest.
+
+        Raises
+        ------
+        NoAnswerError
+            If the settings that were asked for leave some layers without any scheme.
+
+        """
+        rows = enumerate(self._rows)
+        problems = [reduced(item) for number, row in rows for item in self._of(number, native=not row.native_fits)]
+        usable = [problem for problem in problems if all(part.options for part in problem.classes)]
+        if not usable:
+            raise _without_schemes(self._algorithms)
+        return prune_rows(usable)
+
+    def _of(self, number: int, *, native: bool) -> list[Problem]:
+        """Return the problems of a row with all options, native among them or not; both uses share them."""
+        if (number, native) not in self._built:
+            row = self._rows[number]
+            partition, by_bytes = self._sizes.under(row.settings, native=native)
+            self._built[number, native] = [
                 build_problem(
                     partition,
                     kept,
                     row.settings,
-                    costs,
-                    context.template.kv_layers,
+                    self._costs,
+                    self._kv_patterns,
+                    avoids_native=native and row.native_fits,
                     dequantized_bytes=dequantized_bytes,
                 )
-            )
-            for dequantized_bytes, kept in by_bytes
-        )
-    usable = [problem for problem in problems if all(part.options for part in problem.classes)]
-    if not usable:
-        named = ", ".join(context.request.algorithms or ())
-        broken = (
-            f"{named} breaks what they may have (rule algorithm-runs-with-all-schemes), or what it scales together "
-            "may have none in common (rule algorithm-scales-whole-groups)"
-        )
-        tied = "layers that feed an fp8 KV cache share one (rule kv-layers-share-scheme)"
-        raise NoAnswerError(
-            f"the settings leave some layers without any scheme: {broken if named else tied}.",
-            where="--algorithm" if named else "--kv",
-            mend="Leave --algorithm, --kv or the --layer pins out.",
-        )
-    return prune_rows(usable)
+                for dequantized_bytes, kept in by_bytes
+            ]
+        return self._built[number, native]
+
+
+def _without_schemes(algorithms: str) -> NoAnswerError:
+    broken = (
+        f"{algorithms} breaks what they may have (rule algorithm-runs-with-all-schemes), or what it scales together "
+        "may have none in common (rule algorithm-scales-whole-groups)"
+    )
+    tied = "layers that feed an fp8 KV cache share one (rule kv-layers-share-scheme)"
+    return NoAnswerError(
+        f"the settings leave some layers without any scheme: {broken if algorithms else tied}.",
+        where="--algorithm" if algorithms else "--kv",
+        mend="Leave --algorithm, --kv or the --layer pins out.",
+    )
+
+
+def find_problems(context: Context, choices: Choices) -> Problems:
+    """Return the problems of a request, those of another budget where they are the same."""
+    rows = _rows(context, choices)
+    if context.memo is None:
+        return Problems(context, choices, rows)
+    fits = tuple(row.native_fits for row in rows)
+    return context.memo.once(
+        "problems", context.request, lambda: Problems(context, choices, rows), parts=fits, objects=(choices,)
+    )

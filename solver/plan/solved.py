@@ -1,7 +1,6 @@
 """One request solved: its choices, its problems and their front, or why there is none."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from solver.cost.roofline import TICKS_PER_SECOND
 from solver.errors import InfeasibleError, NoAnswerError, RuledOutError
@@ -13,7 +12,7 @@ from solver.optimize.problem import Problem
 from solver.optimize.side_rules import NO_RULES, SideRules
 from solver.plan.choices import Choices, find_choices
 from solver.plan.context import Context
-from solver.plan.problems import find_problems, find_whole_problems
+from solver.plan.problems import Problems, find_problems
 from solver.plan.side_rules import side_rules
 from solver.units import format_size, format_size_both
 
@@ -29,11 +28,12 @@ class Solved:
     """Under the rules."""
     free: Front
     """Without them."""
+    built: Problems
 
-    @cached_property
+    @property
     def problems(self) -> list[Problem]:
         """The problems with all options, for what side rules and uniform plans may need."""
-        return find_whole_problems(self.context, self.choices)
+        return self.built.whole
 
 
 def solver_settings(context: Context) -> SolverSettings:
@@ -65,10 +65,10 @@ def solved(context: Context) -> Solved:
     """
     choices = find_choices(context)
     problems = find_problems(context, choices)
-    free = exact_front(problems, context.budget, solver_settings(context))
+    free = exact_front(problems.reduced, context.budget, solver_settings(context))
     if not len(free):
-        raise _too_small(context, problems)
-    found = Solved(context, choices, NO_RULES, free, free)
+        raise _too_small(context, problems.reduced)
+    found = Solved(context, choices, NO_RULES, free, free, problems)
     rules = side_rules(context, lambda: found.problems)
     if rules.plain:
         return found

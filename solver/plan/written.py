@@ -71,12 +71,11 @@ def verify_patterns(
     for member, scheme in assignment.schemes.items():
         if not member.family.quantizable:
             continue
-        if patterns.excludes(member):
-            found = {"Quark": NATIVE}
-        else:
+        found = {"Quark": patterns.scheme_of(member)}
+        if found["Quark"] != NATIVE:
             cached = next((p for p in kv if matches(p, member.family, member.block)), None)
             # What the patterns say holds too, so that a plan need not be read with the cache in mind.
-            found = {"Quark": patterns.scheme_of(member)} | {
+            found |= {
                 reader.stack: reader.scheme_of(exported, patterns.global_scheme, member.family, member.block)
                 for reader in readers
             }

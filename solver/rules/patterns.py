@@ -46,4 +46,7 @@ def matches(pattern: str, family: LayerFamily, block: int | None) -> bool:
 
 def first_match(patterns: Iterable[str], family: LayerFamily, block: int | None) -> str | None:
     """Return the first pattern that matches, or None."""
-    return next((pattern for pattern in patterns if matches(pattern, family, block)), None)
+    path, experts = family.path(block), family.experts
+    if experts:
+        return next((pattern for pattern in patterns if _matches_any_expert(pattern, path, experts)), None)
+    return next((pattern for pattern in patterns if matches_path(pattern, path)), None)
