@@ -12,6 +12,7 @@ import bench.loaders.vllm
 import bench.optimizer
 import bench.quark_exports
 import bench.quark_plans
+import bench.quark_schemes
 import bench.sweep
 import bench.zoo  # noqa: F401  all register themselves
 from bench.environment import RESULTS, environment

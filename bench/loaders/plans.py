@@ -63,6 +63,9 @@ DEFAULT = "fp8"
 EVERY_SCHEME = ("llama", "qwen3_moe")
 """Architectures that are asked about each scheme alone."""
 
+Rule = Callable[[tuple[Unit, ...]], dict[Unit, str]]
+"""Gives units their schemes."""
+
 _SPREAD = ("ptpc_fp8", "uint4_wo_32", "mxfp4", "fp8")
 """Schemes that mixed plans take: the layers of the small models have groups of 32."""
 
@@ -130,11 +133,12 @@ def _native_experts(units: tuple[Unit, ...]) -> dict[Unit, str]:
     return {unit: NATIVE if unit.members[0].family.experts else "fp8" for unit in units}
 
 
-def _uniform(scheme: str) -> Callable[[tuple[Unit, ...]], dict[Unit, str]]:
+def uniform(scheme: str) -> Rule:
+    """Return what gives every unit one scheme."""
     return lambda units: dict.fromkeys(units, scheme)
 
 
-MIXED: dict[str, Callable[[tuple[Unit, ...]], dict[Unit, str]]] = {
+MIXED: dict[str, Rule] = {
     "by role": _by_role,
     "by layer": _by_layer,
     "experts": _experts,
@@ -145,18 +149,18 @@ MIXED: dict[str, Callable[[tuple[Unit, ...]], dict[Unit, str]]] = {
 }
 
 
-def kinds(architecture: str) -> dict[str, Callable[[tuple[Unit, ...]], dict[Unit, str]]]:
+def kinds(architecture: str) -> dict[str, Rule]:
     """Return the kinds of plans of an architecture, each with what it gives each unit."""
     usable = [scheme.name for scheme in CATALOG.schemes if scheme.usable]
     alone = usable if architecture in EVERY_SCHEME else [DEFAULT]
     inventory = analysis(architecture).inventory
     assert inventory is not None
     mixed = {kind: rule for kind, rule in MIXED.items() if "experts" not in kind or inventory.moe is not None}
-    return {f"all {scheme}": _uniform(scheme) for scheme in alone} | mixed
+    return {f"all {scheme}": uniform(scheme) for scheme in alone} | mixed
 
 
-def plan(architecture: str, kind: str) -> Plan | None:
-    """Return one plan; None if nothing is quantized in it."""
+def plan(architecture: str, kind: str, rule: Rule) -> Plan | None:
+    """Return one plan by what gives each unit its scheme; None if nothing is quantized in it."""
     inventory = analysis(architecture).inventory
     assert inventory is not None
     backend, kv_fp8 = CATALOG.backends.get(STACK), kind.startswith("fp8 cache")
@@ -165,7 +169,7 @@ def plan(architecture: str, kind: str) -> Plan | None:
     schemes = dict.fromkeys(parts.native, NATIVE)
     names = (NATIVE, *(scheme.name for scheme in CATALOG.schemes))
     readable = as_read(dict.fromkeys(units, names), reader_of(backend, template(architecture).model_type))
-    for unit, wanted in kinds(architecture)[kind](tuple(readable)).items():
+    for unit, wanted in rule(tuple(readable)).items():
         scheme = wanted if wanted in readable[unit] else DEFAULT
         fits = scheme != NATIVE and all(
             CATALOG.schemes.get(scheme).packs(m.family.in_features, m.family.out_features) for m in unit.members
@@ -194,5 +198,5 @@ def plan(architecture: str, kind: str) -> Plan | None:
 
 def plans(architecture: str) -> dict[str, Plan]:
     """Return all plans of an architecture by kind."""
-    found = {kind: plan(architecture, kind) for kind in kinds(architecture)}
+    found = {kind: plan(architecture, kind, rule) for kind, rule in kinds(architecture).items()}
     return {kind: item for kind, item in found.items() if item is not None}

@@ -74,8 +74,8 @@ CASES = (
     Case(TWO_BLOCKS, "head", 1.4, {"scheme": "fp8", "layers": {"lm_head": "fp8"}, "algorithms": ()}),
     Case(TWO_BLOCKS, "gptq", **_uniform("uint4_wo_32", algorithms=("gptq",))),
     Case(TWO_BLOCKS, "smoothquant", **_uniform("int8", algorithms=("smoothquant",))),
-    Case(TINY, "awq", **_uniform("uint4_wo_32", algorithms=("awq",))),
-    Case(TINY, "autosmoothquant", **_uniform("int8", algorithms=("autosmoothquant",))),
+    Case(TWO_BLOCKS, "awq", **_uniform("uint4_wo_32", algorithms=("awq",))),
+    Case(TWO_BLOCKS, "autosmoothquant", **_uniform("int8", algorithms=("autosmoothquant",))),
     Case(TINY, "by layer, awq", 0.45, {"algorithms": ("awq",)}),
     Case(
         TINY,

@@ -123,7 +123,7 @@ def _store_as_mxfp4(folder: Path) -> None:
 def write_checkpoint(name: str, folder: Path) -> Path:
     """Write the checkpoint of an architecture in bfloat16, with random weights.
 
-    SmolLM2 has its published weights where they are installed.
+    SmolLM2 has its published weights where they are installed, those of two blocks where it is cut to these.
     """
     import torch
     import transformers
@@ -133,7 +133,7 @@ def write_checkpoint(name: str, folder: Path) -> Path:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = getattr(transformers, config.architectures[0])._from_config(config, dtype=torch.bfloat16)
-        published = published_weights() if name == SMOLLM2 else None
+        published = published_weights() if name in {SMOLLM2, TWO_BLOCKS} else None
         if published is not None:
             model.load_state_dict(_weights(published, config), strict=False)
         model.save_pretrained(folder)

@@ -18,6 +18,9 @@ from tests.quark.real import config_of_script
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
+ALONE = {"smollm2-two_blocks-excludes", "smollm2-two_blocks-gptq"}
+"""Scripts that are run by themselves too."""
+
 cases = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
@@ -63,6 +66,8 @@ class TestTheCases:
         plans = [workshop.plan(case) for case in CASES]
         assert len({case.model for case in CASES}) >= 8
         assert {plan.algorithm for plan in plans} >= {None, "awq", "gptq", "smoothquant", "autosmoothquant"}
+        of_smollm2 = {workshop.plan(case).algorithm for case in CASES if case.model == TWO_BLOCKS}
+        assert of_smollm2 == {None, "awq", "gptq", "smoothquant", "autosmoothquant"}
         assert {plan.kv_cache_scheme for plan in plans} == {None, "fp8"}
         assert max(len({*plan.layer_quant_config.values()}) for plan in plans) >= 3
         assert any("**" in pattern for plan in plans for pattern in plan.layer_quant_config)
@@ -76,8 +81,8 @@ class TestTheCases:
         assert found.config
 
 
-def test_a_script_runs_by_itself(workshop: Workshop) -> None:
-    case = next(case for case in CASES if case.model == TWO_BLOCKS)
+@pytest.mark.parametrize("case", [case for case in CASES if case.name in ALONE], ids=lambda case: case.name)
+def test_a_script_runs_by_itself(case: Case, workshop: Workshop) -> None:
     environment = os.environ | {"HF_HUB_OFFLINE": "1"}
     command = [sys.executable, str(workshop.script(case))]
     done = subprocess.run(command, cwd=workshop.folder, capture_output=True, text=True, env=environment, check=False)
