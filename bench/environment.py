@@ -24,3 +24,8 @@ def environment() -> dict[str, str | int]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def installed() -> dict[str, str]:
+    """Return the variables of a process that may use bytecode, and write it: what is installed has it."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}

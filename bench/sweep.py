@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.environment import environment
+from bench.environment import environment, installed
 from bench.registry import Row, Spec, register
 from bench.zoo_pass import records
 from solver.catalog import Catalog
@@ -66,7 +66,7 @@ def command_seconds(cell: Cell, folder: Path) -> float:
     program = str(Path(sys.executable).with_name("solve"))
     command = [program, request.model, "--hardware", str(request.hardware), "--budget", f"{request.budget_bytes}B"]
     start = time.perf_counter()
-    done = subprocess.run([*command, "--json"], cwd=folder, capture_output=True, check=False)
+    done = subprocess.run([*command, "--json"], cwd=folder, capture_output=True, check=False, env=installed())
     seconds = time.perf_counter() - start
     if done.returncode not in {0, 1, 2}:
         raise subprocess.CalledProcessError(done.returncode, command, done.stdout, done.stderr)
