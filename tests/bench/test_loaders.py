@@ -7,12 +7,14 @@ from functools import cache
 import pytest
 
 from bench.kv_allocator import INTERPRETER
+from bench.loaders.exported import quark_differences
 from bench.loaders.plans import ARCHITECTURES, CATALOG, STACK, Plan, analysis, plans, template
 from bench.loaders.table import DOCUMENT
 from bench.loaders.verdicts import Architecture, home, read
 from bench.loaders.vllm import NAME, VERDICTS, ask, differences, expected, gather, refused
 from solver.catalog import NATIVE
 from solver.rules.readers import reader_of
+from tests.quark.real import model_of_quark
 
 VERSIONS, ANSWERS = read(VERDICTS)
 architectures = pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -109,6 +111,15 @@ class TestTable:
 
     def test_says_how_it_was_written(self) -> None:
         assert f"python -m bench {NAME}" in DOCUMENT.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@architectures
+def test_quark_resolves_every_layer_as_planned(architecture: str) -> None:
+    pytest.importorskip("quark", reason="amd-quark is not installed")
+    built = model_of_quark(architecture)
+    wrong = {kind: quark_differences(plan, built) for kind, plan in made(architecture).items()}
+    assert {kind: found for kind, found in wrong.items() if found} == {}
 
 
 @pytest.mark.slow
