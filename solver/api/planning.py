@@ -102,7 +102,7 @@ def footprints(
     catalog: Catalog | None = None,
     pipeline_stages: int = 1,
 ) -> FootprintReport:
-    """Return the bill of a model in service, unquantized and under each scheme wherever the stack runs it.
+    """Return the bill of a model in service, as stored and under each scheme wherever the stack runs it.
 
     Raises
     ------

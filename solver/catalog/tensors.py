@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
+from pydantic import Field
+
 from solver.catalog.base import Profile
 
 
@@ -16,6 +18,9 @@ class Cause(Profile):
     name: str
     meaning: str
     patterns: tuple[str, ...] = ()
+    model_types: frozenset[str] = Field(
+        default=frozenset(), description="types whose checkpoints may hold it, whatever their configurations say"
+    )
 
 
 class Encoders(Profile):
@@ -43,6 +48,10 @@ class StoredTensors(Profile):
     def meaning(self, name: str) -> str:
         """Return what the cause called `name` means; a user's own list may leave it out."""
         return next((cause.meaning for cause in self.causes if cause.name == name), "")
+
+    def may_hold(self, cause: str, model_type: str) -> bool:
+        """Return whether checkpoints of a model type may hold what the cause called `cause` names."""
+        return any(item.name == cause and model_type in item.model_types for item in self.causes)
 
     def encoder_among(self, families: Sequence[str]) -> str | None:
         """Return the family that tells that a model is no decoder alone, or None.

@@ -13,7 +13,7 @@ class ZooModel(Profile):
     name: str
     aliases: tuple[str, ...] = ()
     source: str
-    published_elements_billion: float | None = Field(default=None, description="stored elements as the hub counts them")
+    published_elements: int | None = Field(default=None, description="stored elements as the hub counts them")
     published_elements_source: str | None = None
     note: str | None = None
     config: dict[str, Any]

@@ -68,7 +68,7 @@ def footprint(
     no_cache: NoCacheOption = False,
     profiles: ProfilesOption = None,
 ) -> None:
-    """Print what a model takes in service: unquantized, and under each scheme; and what fits at most."""
+    """Print what a model takes in service: as stored, and under each scheme; and what fits at most."""
     from solver import api
     from solver.api import PlanRequest, to_json
     from solver.catalog import Catalog

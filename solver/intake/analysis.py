@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from solver.intake.inventory import Inventory
+from solver.intake.inventory import Difference, Inventory
+from solver.intake.published import PublishedCount
 
 
 class Open(BaseModel):
@@ -51,6 +52,12 @@ class ModelAnalysis(Open):
     quantization_targets: QuantizationTargets
     risks: tuple[Risk, ...]
     inventory: Inventory | None = None
+    published: PublishedCount | None = Field(
+        default=None, description="of a bundled model's checkpoint; null where nothing is published of it here"
+    )
+    possible_differences: tuple[Difference, ...] = Field(
+        default=(), description="what a checkpoint may hold besides, where neither headers nor a published count tell"
+    )
     missing: tuple[str, ...] = Field(default=(), description="facts that could not be known")
     assumptions: tuple[str, ...] = ()
 

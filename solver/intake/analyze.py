@@ -14,6 +14,7 @@ from solver.intake.layers import find_convolutions, find_layers, not_quantized, 
 from solver.intake.meta import MetaModel, build_on_meta
 from solver.intake.mtp import find_mtp
 from solver.intake.parameters import other_parameters
+from solver.intake.published import PublishedCount, possible_differences, published_count
 from solver.intake.reading import Reading, read_configuration, stated_dtype
 from solver.intake.record import DTYPE_BYTES
 from solver.intake.risks import analysis_risks
@@ -107,6 +108,12 @@ def _inventory(
     return inventory, [*missing, *reading.missing, *unsized(quantized)]
 
 
+def _published(source: ModelSource, inventory: Inventory, catalog: Catalog) -> PublishedCount | None:
+    """Return what is published of a bundled model's checkpoint; of any other source nothing is known to be its own."""
+    model = catalog.models.find(source.name) if source.kind == "zoo" else None
+    return None if model is None else published_count(model, inventory, catalog.stored_tensors)
+
+
 def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: bool = False) -> ModelAnalysis:
     """Return the analysis of a model, built on torch's meta device from its configuration.
 
@@ -149,6 +156,7 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
     model_type = reading.model_type
     template = catalog.templates.find(model_type)
     translation = reading.translation
+    published = _published(source, inventory, catalog)
     return ModelAnalysis(
         analysis_status="partial" if missing else "complete",
         model=AnalyzedModel(
@@ -171,6 +179,10 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
             *analysis_risks(model_type, inventory, template, meta, catalog),
         ),
         inventory=inventory,
+        published=published,
+        possible_differences=()
+        if published is not None
+        else possible_differences(inventory, model_type, catalog.stored_tensors),
         missing=tuple(missing),
         assumptions=(*notes, *(() if translation is None else (translation.note,))),
     )

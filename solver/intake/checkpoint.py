@@ -110,7 +110,11 @@ def with_checkpoint(
     differences = find_differences(checkpoint.tensors, built, catalog.roles, facts)
     update: dict[str, Any] = {"differences": differences}
     if checkpoint.has_shapes:
-        update |= {"checkpoint_bytes": checkpoint.size_bytes, "stored_elements": checkpoint.elements}
+        update |= {
+            "checkpoint_bytes": checkpoint.size_bytes,
+            "stored_elements": checkpoint.elements,
+            "by_headers": True,
+        }
     if MTP not in {item.cause for item in differences}:
         update |= {"mtp": None} | ({} if checkpoint.has_shapes else _without_mtp(inventory))
     return inventory.model_copy(update=update)

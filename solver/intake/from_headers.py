@@ -173,6 +173,7 @@ def inventory_from_headers(
         dtype=dtype,
         elements_total=checkpoint.elements - left_out,
         checkpoint_bytes=checkpoint.size_bytes,
+        by_headers=True,
         hidden_size=hidden,
         vocab_size=vocabulary,
         blocks=blocks,

@@ -149,6 +149,11 @@ class Inventory(Record):
         description="of all tensors as they are stored and as the hub counts them: packed words by "
         "the word, scalars not at all",
     )
+    by_headers: bool = Field(
+        default=False,
+        description="whether checkpoint_bytes and stored_elements are read from the checkpoint's headers; else they "
+        "follow from the configuration",
+    )
     unquantized_bytes: int = Field(
         gt=0,
         default_factory=_unquantized_bytes,

@@ -1,4 +1,4 @@
-"""The whole bill of a model in service: unquantized, and under each scheme wherever the stack runs it."""
+"""The whole bill of a model in service: as its checkpoint holds it, and under each scheme where the stack runs it."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -32,7 +32,10 @@ _MOST_SEQUENCES = 2**20
 
 
 class UniformBill(BaseModel):
-    """One line: a scheme on every layer that may have it, on the fullest device."""
+    """One line: a scheme on every layer that may have it, on the fullest device.
+
+    The native line has every layer as the checkpoint holds it: unquantized, or in the format that it is stored in.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -56,6 +59,9 @@ class FootprintReport(BaseModel):
     model: str
     model_type: str
     elements_total: int
+    stored: str | None = Field(
+        default=None, description="how the checkpoint is quantized already, as it says; null where it is not"
+    )
     service: ServicePart
     pipeline_stages: int
     kv_cache_scheme: str | None
@@ -124,7 +130,7 @@ def _stage(context: Context, *, kv_fp8: bool) -> _Stage:
 
 
 def _schemes(stages: list[_Stage], catalog: Catalog) -> Iterator[Scheme | None]:
-    """Yield None for the unquantized model, then each scheme that some layer may have."""
+    """Yield None for the model as its checkpoint holds it, then each scheme that some layer may have."""
     yield None
     offered = {name for stage in stages for _, allowed in stage.units for name in allowed}
     yield from (scheme for scheme in catalog.schemes if scheme.name in offered)
@@ -173,7 +179,7 @@ def _line(stages: list[_Stage], scheme: Scheme | None, budget: int, limit: int, 
 def uniform_bills(
     request: PlanRequest, analysis: ModelAnalysis, inventory: Inventory, catalog: Catalog, *, stages: int = 1
 ) -> FootprintReport:
-    """Return the bill of a model unquantized and under each scheme, on the fullest device of all pipeline stages.
+    """Return the bill of a model as stored and under each scheme, on the fullest device of all pipeline stages.
 
     The budget is that of the request, or what the stack may use of the device. Times add up over the stages.
 
@@ -197,6 +203,7 @@ def uniform_bills(
         model=analysis.model.model_path,
         model_type=analysis.model.model_type,
         elements_total=inventory.elements_total,
+        stored=None if inventory.quantized is None else inventory.quantized.method,
         service=service_part(context),
         pipeline_stages=stages,
         kv_cache_scheme=request.kv_cache_scheme if kv_fp8 else None,

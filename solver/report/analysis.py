@@ -30,7 +30,7 @@ def summary(analysis: ModelAnalysis) -> RenderableType:
                 f"{inventory.quantizable_count:,} linear layers in {len(inventory.layers)} families"
             )
         )
-        parts.extend(_stored(inventory))
+        parts.extend([*_stored(inventory), *_beside(analysis)])
     parts.extend(Text(f"{risk.severity} risk  {risk.message}; {risk.recovery_hint}") for risk in analysis.risks)
     parts.extend(Text(f"assumed  {item}", "dim") for item in analysis.assumptions)
     parts.extend(Text(f"missing  {item}", "yellow") for item in analysis.missing)
@@ -41,17 +41,34 @@ def _stored(inventory: Inventory) -> list[RenderableType]:
     """Return the stored total, and why it is another than that of the parameters."""
     parts: list[RenderableType] = []
     if inventory.stored_elements is not None and inventory.checkpoint_bytes is not None:
-        by_headers = any(item.names for item in inventory.differences) or not inventory.differences
         parts.append(
             Text(
                 f"stored {format_size(inventory.checkpoint_bytes)} ({inventory.checkpoint_bytes:,} B), "
                 f"{format_count(inventory.stored_elements)} elements"
-                f"{'' if by_headers else ', by the configuration'}"
+                f"{'' if inventory.by_headers else ', by the configuration'}"
             )
         )
     if inventory.differences:
         parts.append(differences_table(inventory.differences))
     return parts
+
+
+def _more(cause: Difference) -> str:
+    size = "" if cause.bytes is None else f" ({format_size(cause.bytes)})"
+    return f"{cause.cause} {_signed(cause.elements)}{size}"
+
+
+def _beside(analysis: ModelAnalysis) -> list[RenderableType]:
+    """Return what is published of the checkpoint, or else what it may hold besides."""
+    published = analysis.published
+    if published is None:
+        return [Text(f"a checkpoint may also hold  {_more(item)} elements") for item in analysis.possible_differences]
+    parts = [_more(item) for item in published.causes]
+    if published.unexplained:
+        parts.append(f"not explained {_signed(published.unexplained)}")
+    as_stored = analysis.inventory is not None and published.elements == analysis.inventory.stored_elements
+    held = "the same" if as_stored else "; ".join(parts) or "those of the built model"
+    return [Text(f"published {published.elements:,} elements: {held}")]
 
 
 def differences_table(differences: tuple[Difference, ...]) -> Table:

@@ -10,6 +10,8 @@ from solver.plan.footprints import FootprintReport, UniformBill
 from solver.units import format_count, format_size_both
 
 _WHOLE = 0.5
+_WIDEST_NAME = 20
+"""Columns of the first column at most: longer names of formats are folded."""
 
 
 def _gigabytes(size: int) -> str:
@@ -24,17 +26,17 @@ def _scaled(seconds: float | None, scale: int) -> str:
     return "-" if seconds is None else f"{scale * seconds:.3g}"
 
 
-def _name(bill: UniformBill) -> str:
+def _name(bill: UniformBill, stored: str | None) -> str:
     if bill.scheme == NATIVE:
-        return "unquantized"
+        return "unquantized" if stored is None else f"as stored ({stored})"
     return f"{bill.scheme} ~" if bill.share < _WHOLE else bill.scheme
 
 
-def _row(bill: UniformBill) -> tuple[Text, ...]:
+def _row(bill: UniformBill, stored: str | None) -> tuple[Text, ...]:
     parts = bill.footprint
     rest = parts.activation_bytes + parts.runtime_bytes
     return (
-        Text(_name(bill), style="bold"),
+        Text(_name(bill, stored), style="bold"),
         Text(_gigabytes(parts.total_bytes), style="bold" if bill.fits else "red"),
         *(Text(_gigabytes(size)) for size in (parts.weights_bytes, parts.kv_cache_bytes, rest)),
         Text(_many(bill.longest_context)),
@@ -47,12 +49,12 @@ def _row(bill: UniformBill) -> tuple[Text, ...]:
 def footprint_table(report: FootprintReport) -> Table:
     """Return one row for each scheme: GB of the parts, what fits at most, and estimated times."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), collapse_padding=True)
-    table.add_column("scheme", no_wrap=True)
+    table.add_column("scheme", max_width=_WIDEST_NAME, overflow="fold")
     headings = ("total\nGB", "weights\nGB", "cache\nGB", "rest\nGB", "longest\ncontext", "most\nseqs")
     for heading in (*headings, "step\nms", "prompt\ns"):
         table.add_column(heading, justify="right", no_wrap=True)
     for bill in report.bills:
-        table.add_row(*_row(bill))
+        table.add_row(*_row(bill, report.stored))
     return table
 
 

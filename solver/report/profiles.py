@@ -9,7 +9,7 @@ from rich.text import Text
 
 from solver.catalog import Catalog
 from solver.catalog.section import Section
-from solver.units import format_size
+from solver.units import format_count, format_size
 
 Row = tuple[str, ...]
 
@@ -96,7 +96,7 @@ def _models(catalog: Catalog) -> list[Row]:
         (
             item.name,
             str(item.config.get("model_type")),
-            "-" if item.published_elements_billion is None else f"{item.published_elements_billion:.3g} B",
+            "-" if item.published_elements is None else format_count(item.published_elements),
         )
         for item in catalog.models
     ]

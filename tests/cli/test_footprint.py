@@ -21,6 +21,22 @@ def test_prints_a_table_that_fits_and_says_what_to_do_next(run: Run) -> None:
     assert f"Next: solve {MODEL} --hardware mi300x --budget 40GB" in done.out
 
 
+@pytest.mark.parametrize(
+    ("model", "devices", "label"),
+    [
+        ("deepseek-ai/DeepSeek-V3", "8", "as stored (fp8)"),
+        ("openai/gpt-oss-20b", "1", "as stored (mxfp4)"),
+        (MODEL, "1", "unquantized"),
+    ],
+)
+def test_calls_the_first_line_what_the_checkpoint_is(model: str, devices: str, label: str, run: Run) -> None:
+    done = run("footprint", model, "--hardware", "mi355x", "--tp", devices)
+    assert max(len(line) for line in done.out.splitlines() if not line.startswith("Next:")) <= 80
+    ruled = next(number for number, line in enumerate(done.out.splitlines()) if line.strip(" ─") == "" != line.strip())
+    assert done.out.splitlines()[ruled + 1].startswith(f"  {label} ")
+    assert ("unquantized" in done.out) == (label == "unquantized")
+
+
 def test_the_next_command_asks_solve_for_the_same_service(run: Run) -> None:
     flags = ("--context", "4k", "--tp", "2", "--kv", "fp8", "--concurrency", "3", "--budget", "6GB")
     billed = run(*COMMAND, *flags)

@@ -4,6 +4,7 @@ import pytest
 
 from solver.catalog import Catalog
 from solver.intake.inventory import Inventory, LayerFamily
+from solver.intake.published import TIED_HEAD
 from tests.data import rows
 from tests.intake.conftest import Built, Inventoried
 
@@ -22,9 +23,9 @@ PREDICTOR = {
 embedding and a head of its own."""
 
 PUBLISHED = {
-    model.name: model.published_elements_billion
+    model.name: model.published_elements
     for model in CATALOG.models
-    if model.published_elements_billion is not None and model.name not in QUANTIZED
+    if model.published_elements is not None and model.name not in QUANTIZED
 }
 
 
@@ -43,14 +44,14 @@ def predictor_linears(inventory: Inventory) -> int:
 class TestElements:
     @pytest.mark.parametrize("name", sorted(set(PUBLISHED) - HEAD_STORED_TWICE - set(PREDICTOR)))
     def test_are_the_published_ones(self, name: str, inventoried: Inventoried) -> None:
-        assert round(inventoried(name).elements_total / 1e9, 6) == PUBLISHED[name]
+        assert inventoried(name).elements_total == PUBLISHED[name]
 
     @pytest.mark.parametrize("name", sorted(HEAD_STORED_TWICE))
     def test_differ_by_a_tied_head_that_is_stored_again(self, name: str, inventoried: Inventoried) -> None:
         inventory = inventoried(name)
         head = next(family for family in inventory.layers if family.role == "lm_head")
         assert head.tied
-        assert round((inventory.elements_total + head.weight_elements) / 1e9, 6) == PUBLISHED[name]
+        assert inventory.elements_total + head.weight_elements == PUBLISHED[name]
 
     @pytest.mark.parametrize(("name", "own_embeddings"), PREDICTOR.items())
     def test_differ_by_a_layer_for_multi_token_prediction(
@@ -59,12 +60,26 @@ class TestElements:
         inventory = inventoried(name)
         router = inventory.moe.experts * inventory.hidden_size if inventory.moe else 0
         embeddings = 2 * inventory.hidden_size * inventory.vocab_size if own_embeddings else 0
-        missing = round(PUBLISHED[name] * 1e9) - inventory.elements_total
+        missing = PUBLISHED[name] - inventory.elements_total
         norms_and_biases = missing - predictor_linears(inventory) - router - embeddings
         assert 0 < norms_and_biases < 20 * inventory.hidden_size
         assert inventory.mtp is not None
-        assert inventory.stored_elements is not None
-        assert round(inventory.stored_elements / 1e9, 6) == PUBLISHED[name]
+        assert inventory.stored_elements == PUBLISHED[name]
+
+    @pytest.mark.parametrize("name", MODELS)
+    def test_of_the_checkpoint_are_told_with_each_cause(self, name: str, built: Built) -> None:
+        analysis = built(name)
+        model = CATALOG.models.get(name)
+        assert (analysis.published is None) == (model.published_elements is None)
+        if analysis.published is None or analysis.inventory is None:
+            return
+        published = analysis.published
+        assert (published.elements, published.unexplained) == (model.published_elements, 0)
+        causes = {cause.cause: cause.elements or 0 for cause in published.causes}
+        assert analysis.inventory.elements_total + sum(causes.values()) == model.published_elements
+        assert (TIED_HEAD in causes) == (name in HEAD_STORED_TWICE)
+        assert all(cause.meaning for cause in published.causes)
+        assert analysis.possible_differences == ()
 
     @pytest.mark.parametrize("name", MODELS)
     def test_are_those_of_the_layers_and_of_the_rest(self, name: str, inventoried: Inventoried) -> None:

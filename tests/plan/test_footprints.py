@@ -42,6 +42,27 @@ def test_the_unquantized_bill_is_that_of_a_plan_without_quantization(
     assert line(report(model, analyse, catalog), NATIVE).footprint.total_bytes == answer.model.unquantized_total_bytes
 
 
+def test_the_bill_of_a_quantized_checkpoint_is_as_it_is_stored(analyse: Analyse, catalog: Catalog) -> None:
+    # 688,574,839,360 bytes are published of DeepSeek-V3, the predictor among them. vLLM holds routers in float32, and
+    # what it absorbs of latent attention in 16 bits.
+    model = "deepseek-ai/DeepSeek-V3"
+    inventory = analyse(model).inventory
+    assert inventory is not None
+    assert inventory.mtp is not None
+    shares = {share.part: share for share in inventory.parts}
+    routers, absorbed = shares["router"], shares["mla_kv_b"]
+    found = report(model, analyse, catalog, hardware="mi355x")
+    assert found.stored == "fp8"
+    held = line(found, NATIVE).footprint.weights_bytes
+    assert held == (
+        688_574_839_360
+        - (inventory.mtp.size_bytes or 0)
+        + 2 * routers.elements
+        + (2 * absorbed.elements - (absorbed.size_bytes or 0))
+    )
+    assert report(MODELS[0], analyse, catalog).stored is None
+
+
 def test_a_uniform_bill_is_that_of_the_plan_with_that_scheme_alone(
     analyse: Analyse, catalog: Catalog, solve: Solve
 ) -> None:
