@@ -15,6 +15,11 @@ def of_model(model: str) -> list[Answer]:
     return [answer for answer in ANSWERS if answer["model"] == model]
 
 
+def lengths(model: str, devices: str) -> set[str]:
+    native = (answer for answer in of_model(model) if answer["kv_cache"] == "native")
+    return {answer["context"] for answer in native if answer["tensor_parallel"] == devices}
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_every_byte_is_vllm_s(model: str) -> None:
     asked = of_model(model)
@@ -47,6 +52,11 @@ def test_the_answers_cover_what_they_are_for() -> None:
     assert len(MODELS) >= 50
     kinds = Counter(group.kind for model in MODELS for group in caches(model)[0].caches)
     assert set(kinds) == {"full", "sliding", "chunked", "mla", "state", "image"}
+    # Each model type at three lengths on one device, and at the same three on eight.
+    full = {
+        str(models()[model]["model_type"]) for model in MODELS if len(lengths(model, "1") & lengths(model, "8")) >= 3
+    }
+    assert len(full) >= 20
     assert {answer["tensor_parallel"] for answer in ANSWERS} == {"1", "8"}
     assert {answer["kv_cache"] for answer in ANSWERS} == {"native", "fp8"}
     assert max(int(answer["groups"]) for answer in ANSWERS) > 5

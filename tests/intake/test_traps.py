@@ -194,6 +194,12 @@ class TestExperts:
         assert sizes["expert_down"] == (10752, 6144)
         assert share(inventory, role="expert_") > 0.96
 
+    def test_and_mixing_weights_of_two_dimensions_are_no_experts(self, analysed: Analysed) -> None:
+        # DeepSeek-V4's attn_hc.fn and ffn_hc.fn, and gemma-3's mm_input_projection_weight, are bare parameters.
+        for name in ("deepseek-ai/DeepSeek-V4-Pro", "google/gemma-3-4b-it"):
+            names = [item.name for item in of(name, analysed).layers]
+            assert not [item for item in names if item.endswith((".fn", "mm_input_projection_weight"))], name
+
     @pytest.mark.parametrize("name", ["databricks/dbrx-instruct", "openai-community/gpt2"])
     def test_and_layers_that_are_no_linears_are_counted_all_the_same(self, name: str, inventory: Inventory) -> None:
         # gpt2 is made of Conv1D: no weight of its blocks is an nn.Linear's.
@@ -243,6 +249,8 @@ class TestShapes:
             ("google/gemma-3-4b-it", {4304}),
             ("Qwen/Qwen2.5-VL-7B-Instruct", {3420}),
             ("meta-llama/Llama-4-Scout-17B-16E-Instruct", {588}),
+            ("nvidia/Gemma-4-26B-A4B-NVFP4", {2112, 704, 4304}),
+            ("microsoft/Phi-mini-MoE-instruct", {960}),
         ],
     )
     def test_that_are_no_multiples_of_128_are_kept_as_they_are(
@@ -251,6 +259,18 @@ class TestShapes:
         assert {item.in_features for item in inventory.layers if item.in_features % 128} == features
         odd = {item.role for item in inventory.layers if item.in_features % 32}
         assert odd == ({"vision"} if features & {4304, 3420, 588} else set())
+
+    @pytest.mark.parametrize(
+        ("name", "rows"),
+        [
+            ("allenai/Olmo-3-7B", 100_278),
+            ("cognitivecomputations/Dolphin3.0-Mistral-24B", 131_074),
+            ("tencent/Hunyuan-7B-Instruct", 128_167),
+        ],
+    )
+    def test_of_heads_need_not_divide_by_16(self, name: str, rows: int, inventory: Inventory) -> None:
+        assert rows % 16
+        assert family(inventory, "lm_head").out_features == inventory.vocab_size == rows
 
     @pytest.mark.parametrize(
         ("name", "linear", "attention"),
@@ -289,6 +309,7 @@ class TestClass:
             ("Qwen/Qwen3.5-27B", "Qwen3_5ForConditionalGeneration"),
             ("Qwen/Qwen3.5-35B-A3B", "Qwen3_5MoeForConditionalGeneration"),
             ("google/gemma-3-4b-it", "Gemma3ForConditionalGeneration"),
+            ("nvidia/Gemma-4-26B-A4B-NVFP4", "Gemma4ForConditionalGeneration"),
             ("Qwen/Qwen2-VL-2B-Instruct", "Qwen2VLForConditionalGeneration"),
             ("Qwen/Qwen2.5-VL-7B-Instruct", "Qwen2_5_VLForConditionalGeneration"),
             ("Qwen/Qwen3-VL-30B-A3B-Instruct", "Qwen3VLMoeForConditionalGeneration"),
@@ -304,6 +325,14 @@ class TestClass:
         assert analysed(name).model.architecture == architecture
         assert share(inventory, role="vision") > 0
         assert [item for item in inventory.layers if item.role == "vision"]
+
+    def test_of_a_text_part_alone_wins_over_an_architecture_that_sees(self, analysed: Analysed) -> None:
+        name = "bryce-hoehn/Qwen3.5-25B-REAP-A3B-Coding"
+        config = ZOO[name]["config"]
+        named = (config["model_type"], config["architectures"])
+        assert named == ("qwen3_5_moe_text", ["Qwen3_5MoeForConditionalGeneration"])
+        assert analysed(name).model.architecture == "Qwen3_5MoeForCausalLM"
+        assert share(of(name, analysed), role="vision") == 0
 
     def test_may_be_spelled_otherwise_than_the_architecture(self, analysed: Analysed) -> None:
         name = "microsoft/Phi-3.5-MoE-instruct"
