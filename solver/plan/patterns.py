@@ -184,6 +184,7 @@ def to_patterns(
         raise BadInputError("no layer is quantized, and so there is nothing for Quark to do.")
     kv_excludes = _kv_excludes(assignment, template, excludes) if kv_fp8 else []
     kv_layers = template.kv_layers if kv_fp8 else ()
+    assignment = assignment.in_order()
     job = _Job(assignment, template, (*excludes, *kv_excludes), kv_layers, convolutions)
     readers = readers_of(catalog, template.model_type)
     found = job.write(_global_candidates(assignment, catalog, readers), readers)

@@ -1,5 +1,8 @@
 """Patterns select exactly what was assigned, on real models, whatever the assignment."""
 
+import random
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -64,6 +67,37 @@ class TestAnyAssignment:
                 assert scheme_of_path(path, patterns.exclude_layers, entries, patterns.global_scheme) == scheme
         assert set(template.exclude_layers) <= set(patterns.exclude_layers)
         assert all("*" in pattern for pattern in patterns.layer_quant_config)
+
+
+def spans(members: Iterable[Member], draw: random.Random) -> dict[Member, str]:
+    """Return a random scheme for each role of a decoder in four spans of its blocks."""
+    together = {"q": "qkv", "k": "qkv", "v": "qkv", "gate": "gate_up", "up": "gate_up"}
+    drawn: dict[tuple[str, int], str] = {}
+    found = {}
+    for member in members:
+        span = sum(member.block >= start for start in (3, 17, 29)) if member.block is not None else 0
+        key = together.get(member.family.role, member.family.role), span
+        found[member] = drawn.setdefault(key, draw.choice(SCHEMES[:4]))
+    return found
+
+
+class TestTheOrderOfAnAssignment:
+    @pytest.mark.parametrize("seed", [0, 3])
+    def test_changes_nothing_where_the_search_ends_early(
+        self, seed: int, analyse: Analyse, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("solver.plan.fewest.DETERMINISTIC_SECONDS", 0.003)
+        inventory = analyse("Qwen/Qwen3-8B").inventory
+        assert inventory is not None
+        template, draw = catalog.templates.get("qwen3"), random.Random(seed)
+        units = partition(inventory, catalog.backends.get("vllm"), template.exclude_layers).units
+        schemes = spans((member for unit in units for member in unit.members), draw)
+        found = []
+        for _ in range(3):
+            shuffled = dict(draw.sample(sorted(schemes.items(), key=str), len(schemes)))
+            patterns = to_patterns(Assignment(shuffled), template, catalog, template.exclude_layers, kv_fp8=False)
+            found.append((patterns, patterns.fewest, list(patterns.layer_quant_config)))
+        assert found[0] == found[1] == found[2]
 
 
 class TestReadability:
