@@ -70,23 +70,23 @@ class TestAnyAssignment:
 
 
 def spans(members: Iterable[Member], draw: random.Random) -> dict[Member, str]:
-    """Return a random scheme for each role of a decoder in four spans of its blocks."""
+    """Return a random scheme for each role of a decoder in three spans of its blocks."""
     together = {"q": "qkv", "k": "qkv", "v": "qkv", "gate": "gate_up", "up": "gate_up"}
     drawn: dict[tuple[str, int], str] = {}
     found = {}
     for member in members:
-        span = sum(member.block >= start for start in (3, 17, 29)) if member.block is not None else 0
+        span = sum(member.block >= start for start in (3, 29)) if member.block is not None else 0
         key = together.get(member.family.role, member.family.role), span
         found[member] = drawn.setdefault(key, draw.choice(SCHEMES[:4]))
     return found
 
 
 class TestTheOrderOfAnAssignment:
-    @pytest.mark.parametrize("seed", [0, 3])
+    @pytest.mark.parametrize("seed", [12, 23])
     def test_changes_nothing_where_the_search_ends_early(
         self, seed: int, analyse: Analyse, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("solver.plan.fewest.DETERMINISTIC_SECONDS", 0.003)
+        monkeypatch.setattr("solver.plan.fewest.DETERMINISTIC_SECONDS", 0.01)
         inventory = analyse("Qwen/Qwen3-8B").inventory
         assert inventory is not None
         template, draw = catalog.templates.get("qwen3"), random.Random(seed)
