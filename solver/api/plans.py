@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from solver.catalog import Catalog
+from solver.export.configured import check_configs
 from solver.export.options import ExportOptions
 from solver.export.quark_cli import arguments
 from solver.export.targets import refuse_unconfirmed
@@ -62,7 +64,9 @@ class Plan(QuantPlan):
         """Return the plan as rejected."""
         return self.of(steps.reject(self))
 
-    def to_quark(self, options: ExportOptions | None = None, *, draft: bool = False) -> list[str]:
+    def to_quark(
+        self, options: ExportOptions | None = None, *, draft: bool = False, catalog: Catalog | None = None
+    ) -> list[str]:
         """Return the `quark-cli` command that carries the plan out, as `subprocess.run` takes it.
 
         Parameters
@@ -72,18 +76,22 @@ class Plan(QuantPlan):
             the current one.
         draft
             Whether an unconfirmed plan passes too.
+        catalog
+            Profiles that the plan was made with, where they are not the bundled ones alone.
 
         Raises
         ------
         DeclinedError
             If the plan is not confirmed and `draft` is not set.
         BadInputError
-            If Quark has no template for the model's type.
+            If Quark has no template for the model's type, or no settings of an algorithm for it.
 
         """
         if not draft:
             refuse_unconfirmed(self)
-        return arguments(self, options or ExportOptions())
+        options = options or ExportOptions()
+        check_configs(self, "quark-cli", options, catalog or Catalog())
+        return arguments(self, options)
 
     def save(self, path: Path | str) -> None:
         """Write the plan as JSON: whole or not at all, and the same bytes for the same plan.

@@ -30,6 +30,14 @@ class Assignment:
                 counts[scheme] = counts.get(scheme, 0) + member.layers * member.family.weight_elements
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
+    def in_order(self) -> "Assignment":
+        """Return the same, ordered by the names of the layers: what is searched for does not hang on another order."""
+        return Assignment(dict(sorted(self.schemes.items(), key=lambda item: _place(item[0]))))
+
+
+def _place(member: Member) -> tuple[str, int]:
+    return member.family.name, -1 if member.block is None else member.block
+
 
 def assign(point: Point, partition: Partition) -> Assignment:
     """Return the scheme of every layer.

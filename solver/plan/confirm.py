@@ -62,7 +62,7 @@ def draft(answer: Answer, number: int | None = None) -> QuantPlan:
         risks=chosen.risks,
         assumptions=answer.assumptions,
         missing=answer.missing,
-        next_steps=next_steps(answer.model, answer.service),
+        next_steps=next_steps(answer.model, answer.service, chosen.algorithm),
         request=answer.request,
         provenance=answer.provenance,
         alternatives=answer.alternatives,
@@ -80,6 +80,7 @@ def choose(plan: QuantPlan, number: int) -> QuantPlan:
     """
     chosen = _alternative(plan.alternatives, number)
     update = {name: getattr(chosen, name) for name in CHOSEN_FIELDS}
+    update["next_steps"] = next_steps(plan.model, plan.service, chosen.algorithm)
     return plan.model_copy(update=update | {"chosen": number, "requires_confirmation": True, "rejected": False})
 
 

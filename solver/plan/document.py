@@ -118,6 +118,9 @@ class ModelPart(BaseModel):
     revision: str | None = None
     trust_remote_code: bool = False
     template_builtin: bool = True
+    template_algorithms: tuple[str, ...] = Field(
+        default=(), description="algorithms that Quark's template of the model type has settings for"
+    )
     elements_total: int | None = None
     unquantized_total_bytes: int | None = Field(default=None, description="with every layer as the checkpoint holds it")
     stored: StoredPart | None = Field(default=None, description="null where the checkpoint is not quantized")

@@ -51,7 +51,8 @@ def draft_answer(request: PlanRequest, analysis: ModelAnalysis, catalog: Catalog
         If the stack runs nothing natively on the hardware.
 
     """
-    settled = settle(request, template_of(analysis, catalog), catalog)
+    template = template_of(analysis, catalog)
+    settled = settle(request, template, catalog)
     hardware = catalog.hardware.get(settled.hardware)
     backend = catalog.backends.get(settled.request.backend or hardware.default_backend)
     native = [pattern for pattern, scheme in request.layers.items() if scheme == NATIVE]
@@ -85,7 +86,8 @@ def draft_answer(request: PlanRequest, analysis: ModelAnalysis, catalog: Catalog
             model_type=analysis.model.model_type,
             analysis_ref=analysis_ref,
             model_path=analysis.model.model_path,
-            template_builtin=template_of(analysis, catalog).builtin,
+            template_builtin=template.builtin,
+            template_algorithms=template.algorithms,
         ),
         service=None,
         goal=GoalPart(name=settled.goal.name, summary=settled.goal.summary),

@@ -154,7 +154,7 @@ def _classes(task: Task) -> Iterator[tuple[int, str]]:
             yield part & -part, scheme
 
 
-def choose(task: Task, *, at_most: int | None = None, seconds: float = DETERMINISTIC_SECONDS) -> Chosen:
+def choose(task: Task, *, at_most: int | None = None, seconds: float | None = None) -> Chosen:
     """Return the fewest candidates that give every layer its scheme, whole words and short ones first.
 
     One worker and deterministic time make the answer the same on every machine.
@@ -164,7 +164,7 @@ def choose(task: Task, *, at_most: int | None = None, seconds: float = DETERMINI
     at_most
         Patterns that there may be; None for any number.
     seconds
-        Deterministic time that the search may take.
+        Deterministic time that the search may take; `DETERMINISTIC_SECONDS` where None.
 
     """
     if len(task.candidates) * len(task.classes) > MOST_WORK:
@@ -172,7 +172,7 @@ def choose(task: Task, *, at_most: int | None = None, seconds: float = DETERMINI
     model = _Model(task)
     if at_most is not None:
         model.model.add(sum(var for levels in model.at for var in levels) <= at_most)
-    solver = new_solver(SolverSettings(deterministic_seconds=seconds))
+    solver = new_solver(SolverSettings(deterministic_seconds=DETERMINISTIC_SECONDS if seconds is None else seconds))
     status = solver.status_name(solver.solve(model.model)).lower()
     if status not in {"optimal", "feasible"}:
         return Chosen(None, proven=status == "infeasible")

@@ -13,6 +13,7 @@ from solver.catalog.template import Template
 from solver.errors import BadInputError, VerificationError
 from solver.plan.alphabet import spelled_in_order
 from solver.plan.assignment import Assignment
+from solver.plan.literal_patterns import literal_patterns
 from solver.plan.plain_patterns import plain_patterns
 from solver.plan.written import QuarkPatterns, verify_patterns
 from solver.rules.patterns import first_match, matches
@@ -113,6 +114,22 @@ class _Job:
                 return found
         return spelled if exact else None
 
+    def spell_out(self, globals_: Sequence[str], readers: Sequence[StackReader]) -> QuarkPatterns | None:
+        """Return one pattern for each layer, if all readers take these for the assignment under a global scheme."""
+        for name in globals_:
+            literal = literal_patterns(
+                self.assignment,
+                self.template,
+                name,
+                self.given,
+                kv_fp8=bool(self.kv_layers),
+                convolutions=self.convolutions,
+            )
+            spelled = spelled_in_order(literal, self.assignment.schemes)
+            if self.is_exact(spelled, readers):
+                return spelled
+        return None
+
     def is_exact(self, patterns: QuarkPatterns, readers: Sequence[StackReader]) -> bool:
         """Return whether Quark and all readers take patterns for the assignment."""
         try:
@@ -158,7 +175,7 @@ def to_patterns(
     """Return the fewest patterns that select an assignment, as Quark and the serving stacks read them.
 
     What is written target by target stays if no fewer patterns do. Where no patterns mean the same to every stack, it
-    is Quark's reading that holds.
+    is Quark's reading that holds. Where neither is exact, each layer is written by its own name.
 
     Parameters
     ----------
@@ -184,11 +201,15 @@ def to_patterns(
         raise BadInputError("no layer is quantized, and so there is nothing for Quark to do.")
     kv_excludes = _kv_excludes(assignment, template, excludes) if kv_fp8 else []
     kv_layers = template.kv_layers if kv_fp8 else ()
+    assignment = assignment.in_order()
     job = _Job(assignment, template, (*excludes, *kv_excludes), kv_layers, convolutions)
     readers = readers_of(catalog, template.model_type)
     found = job.write(_global_candidates(assignment, catalog, readers), readers)
     if found is None or (at_most is not None and found.beside(excludes) > at_most):
         found = job.write(_global_candidates(assignment, catalog, ()), ())
+    for stacks in (readers, ()):
+        if found is None:
+            found = job.spell_out(_global_candidates(assignment, catalog, stacks), stacks)
     if found is None:
         raise VerificationError("no patterns of this planner's select what is planned")
     return found

@@ -32,7 +32,7 @@ def _entries(target: Target, global_scheme: str) -> tuple[dict[str, str], dict[s
     return narrow, {} if base == global_scheme else {target.glob(None): base}
 
 
-def _kv_entries(assignment: Assignment, template: Template) -> dict[str, str]:
+def kv_entries(assignment: Assignment, template: Template) -> dict[str, str]:
     """Return one entry for each KV pattern, spelled as the template spells it, unless its layers are native.
 
     Quark gives all layers of a KV pattern the configuration of the first entry that names its leaf or an
@@ -131,9 +131,9 @@ def _with_global(
         single, rest = _entries(target, name)
         narrow.update(single)
         broad.update(rest)
-    kv_entries = _kv_entries(assignment, template) if kv_fp8 else {}
+    cached = kv_entries(assignment, template) if kv_fp8 else {}
     entries = {**narrow, **broad}
-    if entries or any(scheme != name for scheme in kv_entries.values()):
-        entries = {**kv_entries, **entries}
+    if entries or any(scheme != name for scheme in cached.values()):
+        entries = {**cached, **entries}
     patterns = QuarkPatterns(name, excludes, entries)
-    return replace(patterns, layer_quant_config=_needed(patterns, assignment, frozenset(kv_entries)))
+    return replace(patterns, layer_quant_config=_needed(patterns, assignment, frozenset(cached)))

@@ -100,6 +100,7 @@ def model_part(context: Context, native: Problem, ref: str) -> ModelPart:
         revision=model.revision,
         trust_remote_code=context.request.trust_remote_code,
         template_builtin=context.template.builtin,
+        template_algorithms=context.template.algorithms,
         elements_total=context.inventory.elements_total,
         unquantized_total_bytes=native.fixed[0] + native.service_bytes,
         stored=stored_part(context),

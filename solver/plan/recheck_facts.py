@@ -75,7 +75,7 @@ def service_check(plan: QuantPlan, context: Context) -> Check:
         "calibration": request.calibration.model_dump(mode="json"),
         "evaluation_intent": request.evaluation_intent,
         "service": service_part(context).model_dump(mode="json"),
-        "next_steps": list(next_steps(plan.model, service_part(context))),
+        "next_steps": list(next_steps(plan.model, service_part(context), plan.algorithm)),
         "missing": list(context.analysis.missing),
         "provenance": {
             name: getattr(provenance(request, context.analysis, context.catalog), name)

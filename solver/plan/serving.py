@@ -86,9 +86,17 @@ def _encoder_notes(context: Context) -> Iterable[RiskNote]:
     )
 
 
-def next_steps(model: ModelPart, service: ServicePart | None, file: str = "PLAN") -> tuple[str, ...]:
-    """Return the commands that carry a plan out: quantize, then serve where the stack has a command for that."""
-    quantize = "quark-cli" if model.template_builtin else "quark-python"
+def next_steps(
+    model: ModelPart, service: ServicePart | None, algorithm: str | None, file: str = "PLAN"
+) -> tuple[str, ...]:
+    """Return the commands that carry a plan out: quantize, then serve where the stack has a command for that.
+
+    quark-cli stops without a template of Quark's, or where that lacks settings of one of the `algorithm`s, which are
+    joined by commas; the script brings its own.
+    """
+    algorithms = set(algorithm.split(",")) if algorithm else set()
+    configured = model.template_builtin and algorithms <= set(model.template_algorithms)
+    quantize = "quark-cli" if configured else "quark-python"
     steps = [f"solve export {file} --to {quantize}"]
     if service is not None and service.export_target is not None:
         steps.append(f"solve export {file} --to {service.export_target}")

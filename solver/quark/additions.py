@@ -46,16 +46,17 @@ def _algorithm(name: str, facts: QuarkFacts) -> Algorithm:
         summary="registered in Quark; nothing more is known of it here",
         offered=False,
         fits=(),
+        config=facts.algorithms[name],
         gain_confidence="judgement",
-        source=f"{source}, which declares the name alone: no gain is assumed, and what it breaks is not known",
+        source=f"{source}, which declares its settings alone: no gain is assumed, and what it breaks is not known",
     )
 
 
 def additions(items: Iterable[DriftItem], facts: QuarkFacts) -> tuple[list[Profile], list[DriftItem]]:
     """Return a profile for each thing that is new or otherwise, and the items that no profile can be written of.
 
-    What is otherwise replaces the bundled profile. What is gone is none of these, and neither is a KV scheme: what it
-    stores is not declared.
+    What is otherwise replaces the bundled profile. What is gone is none of these, and neither is a KV scheme, of which
+    it is not declared what it stores, nor a bundled algorithm, whose profile knows more than Quark declares.
     """
     profiles: dict[tuple[str, str], Profile] = {}
     others: list[DriftItem] = []
@@ -66,7 +67,7 @@ def additions(items: Iterable[DriftItem], facts: QuarkFacts) -> tuple[list[Profi
                 made = _scheme(item.name, facts)
             elif item.kind == "template":
                 made = facts.templates[item.name]
-            elif item.kind == "algorithm":
+            elif item.kind == "algorithm" and item.change == "new":
                 made = _algorithm(item.name, facts)
         if made is None:
             others.append(item)

@@ -47,4 +47,4 @@ def ask_quark(
 
     tell(f"resolving every layer with {PACKAGE} {version}")
     layers = layer_check(plan, chosen, model, catalog, revision=revision, trust_remote_code=trust_remote_code)
-    return (layers, command_check(plan)), version
+    return (layers, command_check(plan, catalog)), version

@@ -6,15 +6,17 @@ import shlex
 from contextlib import redirect_stderr
 from typing import Any
 
+from solver.catalog import Catalog
 from solver.errors import PlannerError
 from solver.export.options import ExportOptions, model_location
-from solver.export.quark_cli import export
+from solver.export.targets import export_plan
 from solver.plan.compare import differences
 from solver.plan.document import QuantPlan
 from solver.plan.verification import Check, Difference, checked, left_out
 from solver.quark.installed import quiet
 
 _NAME = "quark command"
+_TARGET = "quark-cli"
 _COMMAND = "torch-llm-ptq"
 _OUTPUT = "/quantized"
 
@@ -32,7 +34,7 @@ def command_parser() -> argparse.ArgumentParser:
             from quark.experimental.cli.torch_llm_ptq import TorchLLM_PTQ_CLI
     except SystemExit as error:  # how that module ends where an import fails
         raise ImportError("`datasets`, `transformers` or `torch` cannot be imported") from error
-    commands = argparse.ArgumentParser("quark-cli")
+    commands = argparse.ArgumentParser(_TARGET)
     TorchLLM_PTQ_CLI.register_subcommand(commands.add_subparsers().add_parser(_COMMAND))
     return commands
 
@@ -55,10 +57,11 @@ def _meant(plan: QuantPlan) -> dict[str, Any]:
     }
 
 
-def command_check(plan: QuantPlan) -> Check:
+def command_check(plan: QuantPlan, catalog: Catalog) -> Check:
     """Return whether quark-cli's own parser reads the exported command as the plan means it."""
     try:
-        text, parser = export(plan, ExportOptions(output_dir=_OUTPUT)), command_parser()
+        text = export_plan(plan, _TARGET, ExportOptions(output_dir=_OUTPUT), catalog=catalog, draft=True)
+        parser = command_parser()
     except PlannerError as error:
         return left_out(_NAME, f"there is none: {error.what}")
     except ImportError as error:
@@ -70,7 +73,7 @@ def command_check(plan: QuantPlan) -> Check:
             parsed = vars(parser.parse_args(words))
     except SystemExit:
         reason = (said.getvalue().strip().splitlines() or ["refused"])[-1]
-        refused = Difference(where="quark-cli", expected="a command that it reads", found=reason)
+        refused = Difference(where=_TARGET, expected="a command that it reads", found=reason)
         return checked(_NAME, "the exported command", (refused,))
     expected = _meant(plan)
     found = {name: parsed.get(name) for name in expected}

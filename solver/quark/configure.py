@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
-from solver.catalog import NATIVE
+from solver.catalog import NATIVE, Catalog
+from solver.export.configured import configs_of
+from solver.export.options import ExportOptions
 from solver.plan.context import commonest_template
 from solver.plan.document import QuantPlan
 from solver.quark.installed import quark_torch, quiet
@@ -48,11 +51,30 @@ def template_of(plan: QuantPlan) -> Iterator[Any]:
         templates._templates = before
 
 
-def config_of(plan: QuantPlan, template: Any) -> Any:
-    """Return what Quark's commands make of a plan.
+def _written_out(plan: QuantPlan, catalog: Catalog) -> dict[str, Any]:
+    """Return the settings of algorithms that the exported script writes out, as Quark's own objects.
+
+    There are none for a name that the profiles do not know: Quark says itself what it makes of it.
+    """
+    if any(catalog.algorithms.find(name) is None for name in (plan.algorithm or "").split(",") if name):
+        return {}
+    found = {}
+    for name, settings in configs_of(plan, ExportOptions(), catalog).items():
+        known = catalog.algorithms.get(name).config
+        assert known is not None
+        found[name] = getattr(import_module(known.module), known.type).from_dict(
+            {key: value for key, value in settings.items() if key != "name"}
+        )
+    return found
+
+
+def config_of(plan: QuantPlan, template: Any, catalog: Catalog) -> Any:
+    """Return what Quark makes of a plan as the exported script hands it over: with the settings that Quark lacks.
 
     Raises
     ------
+    BadInputError
+        If neither Quark nor the profiles have settings for an algorithm of the plan.
     Exception
         Whatever Quark raises where it cannot: ValueError, KeyError or NotImplementedError in amd-quark 0.13.
     """
@@ -63,6 +85,7 @@ def config_of(plan: QuantPlan, template: Any) -> Any:
             kv_cache_scheme=plan.kv_cache_scheme,
             layer_config=dict(plan.layer_quant_config),
             exclude_layers=list(plan.exclude_layers),
+            algo_configs=_written_out(plan, catalog),
         )
 
 

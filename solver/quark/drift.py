@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from solver.catalog import Catalog
+from solver.catalog.algorithm import Algorithm, AlgorithmConfig
 from solver.catalog.scheme import Scheme, TensorFormat
 from solver.catalog.template import Template
 from solver.plan.compare import differences
@@ -75,9 +76,23 @@ def _template(ours: Template, theirs: Template) -> Iterator[DriftItem]:
     yield from _changes("template", ours.model_type, first, second)
 
 
+def _algorithm(ours: Algorithm, theirs: AlgorithmConfig | None) -> Iterator[DriftItem]:
+    if ours.config is None:
+        return
+    first, second = (None if item is None else item.model_dump(mode="json") for item in (ours.config, theirs))
+    if first is not None and second is not None:
+        for config in (first, second):
+            config["required"] = sorted(config["required"])
+            config["fields"] = {name: sorted(kinds) for name, kinds in config["fields"].items()}
+        if ours.config.standard is None:  # not every algorithm of Quark's for llama is written out
+            del first["standard"], second["standard"]
+    yield from _changes("algorithm", ours.name, {"config": first}, {"config": second})
+
+
 def drift_between(catalog: Catalog, facts: QuarkFacts) -> tuple[DriftItem, ...]:
     """Return everything that the profiles and the installed Quark do not say alike."""
     schemes = {scheme.name: scheme for scheme in catalog.schemes}
+    algorithms = {algorithm.name: algorithm for algorithm in catalog.algorithms}
     templates = {template.model_type: template for template in catalog.templates}
     return (
         *_presence("scheme", schemes, facts.schemes),
@@ -86,7 +101,12 @@ def drift_between(catalog: Catalog, facts: QuarkFacts) -> tuple[DriftItem, ...]:
             for name in sorted(schemes.keys() & facts.schemes)
             for item in _scheme(schemes[name], facts.schemes[name])
         ),
-        *_presence("algorithm", (algorithm.name for algorithm in catalog.algorithms), facts.algorithms),
+        *_presence("algorithm", algorithms, facts.algorithms),
+        *(
+            item
+            for name in sorted(algorithms.keys() & facts.algorithms)
+            for item in _algorithm(algorithms[name], facts.algorithms[name])
+        ),
         *_presence("template", templates, facts.templates),
         *(
             item

@@ -4,8 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from solver.catalog.algorithm import AlgorithmConfig
 from solver.catalog.scheme import TensorFormat
 from solver.catalog.template import Template
+from solver.quark.algorithms import read_algorithms
 from solver.quark.installed import PACKAGE, quark_torch, quark_version, quiet
 
 _OUR_FORMATS = {"fp4": "fp4_e2m1"}
@@ -30,7 +32,7 @@ class QuarkFacts:
 
     version: str
     schemes: dict[str, SchemeFacts]
-    algorithms: tuple[str, ...]
+    algorithms: dict[str, AlgorithmConfig | None]
     templates: dict[str, Template]
     kv_schemes: tuple[str, ...]
 
@@ -102,8 +104,6 @@ def read_facts() -> QuarkFacts:
     templates = quark_torch().LLMTemplate
     version = quark_version() or "unknown"
     with quiet():
-        from quark.torch.quantization.config.algo_configs import get_supported_algorithm_types
-
         schemes = {
             name: _scheme(templates._SCHEME_COLLECTION.get_scheme(name).config)
             for name in templates.get_supported_schemes()
@@ -111,7 +111,7 @@ def read_facts() -> QuarkFacts:
         return QuarkFacts(
             version=version,
             schemes=schemes,
-            algorithms=tuple(get_supported_algorithm_types()),
+            algorithms=read_algorithms(),
             templates={name: _template(templates.get(name), version) for name in templates.list_available()},
             kv_schemes=tuple(templates._SUPPORTED_KV_CACHE_SCHEMES),
         )

@@ -39,6 +39,11 @@ def quiet() -> Iterator[None]:
         ScreenLogger.set_shared_level(level)
 
 
+def reason_of(error: Exception) -> str:
+    """Return the kind of an error of Quark's and the start of what it says, on one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}".removesuffix(": ")
+
+
 def quark_torch() -> Any:
     """Return the package `quark.torch`; its first import takes some 10 to 20 s.
 
@@ -54,9 +59,8 @@ def quark_torch() -> Any:
             import quark.torch
             import quark.torch.utils.llm
     except Exception as error:
-        reason = " ".join(str(error).split())[:200]
         raise MissingError(
-            f"{PACKAGE} cannot be imported: {type(error).__name__}: {reason}.",
+            f"{PACKAGE} cannot be imported: {reason_of(error)}.",
             where="--quark",
             mend="`solve doctor` says which versions are installed.",
         ) from error

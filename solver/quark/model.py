@@ -7,7 +7,7 @@ from solver.errors import MissingError, PlannerError
 from solver.intake.meta import build_on_meta
 from solver.intake.reading import read_configuration
 from solver.intake.source import find_source
-from solver.quark.installed import quark_torch, quiet
+from solver.quark.installed import quark_torch, quiet, reason_of
 
 _DTYPE = "bfloat16"
 
@@ -30,13 +30,16 @@ def prepared_model(model: str, catalog: Catalog, *, revision: str | None, trust_
     Raises
     ------
     NoModelError
-        If transformers has no class of its own for it.
+        If transformers has no class of its own for it, or Quark cannot prepare it.
     """
     try:
         built = _built(model, catalog, revision=revision, trust_remote_code=trust_remote_code)
     except PlannerError as error:
         raise NoModelError(error.what.rstrip(".")) from error
-    with quiet():
-        # Fused experts become one linear each; what `reload` leaves out is the copying of weights.
-        quark_torch().utils.llm.preprocess_for_quantization(built, reload=True)
+    try:
+        with quiet():
+            # Fused experts become one linear each; what `reload` leaves out is the copying of weights.
+            quark_torch().utils.llm.preprocess_for_quantization(built, reload=True)
+    except Exception as error:
+        raise NoModelError(f"Quark stops while it prepares the model: {reason_of(error)}") from error
     return built

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from solver.catalog import Catalog
+from solver.errors import BadInputError
 from solver.plan.document import QuantPlan
 from solver.plan.recompute import Recomputed
 from solver.plan.verification import Check, Difference, checked, left_out
 from solver.quark.configure import LayerSpecs, cache_spec, config_of, specs_of_scheme, template_of, told
-from solver.quark.installed import quiet
+from solver.quark.installed import quiet, reason_of
 from solver.quark.model import NoModelError, prepared_model
 from solver.rules.patterns import first_match
 
@@ -88,20 +89,22 @@ def layer_check(
     """Return whether Quark does to every layer of the model what the plan says, and nothing to anything else."""
     try:
         with template_of(plan) as template:
-            config = config_of(plan, template)
+            config = config_of(plan, template, catalog)
             specs = {name: specs_of_scheme(name, template) for name in {*chosen.expansion.plain.values()}}
             cache = cache_spec(plan, template)
-    except (ValueError, KeyError, NotImplementedError) as error:
-        refused = Difference(where="LLMTemplate.get_config", expected="a configuration", found=_reason(error))
+    except BadInputError as error:
+        return left_out(_NAME, error.what.rstrip("."))
+    except Exception as error:
+        refused = Difference(where="LLMTemplate.get_config", expected="a configuration", found=reason_of(error))
         return checked(_NAME, "Quark's own configuration of the plan", (refused,))
     try:
         built = prepared_model(model, catalog, revision=revision, trust_remote_code=trust_remote_code)
     except NoModelError as error:
         return left_out(_NAME, f"not built: {error.what}")
-    planned, found = _planned(chosen), resolved(built, config)
+    try:
+        found = resolved(built, config)
+    except Exception as error:  # what stops Quark there says nothing of the layers
+        return left_out(_NAME, f"Quark stops while it resolves them: {reason_of(error)}")
+    planned = _planned(chosen)
     differing = (*_names(planned, built, found), *_layers(planned, found, specs, cache))
     return checked(_NAME, f"{len(planned):,} layers: weights, inputs and outputs as planned", differing)
-
-
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -36,4 +36,4 @@ def print_plan(plan: QuantPlan, rows: list[Decision], console: Console) -> None:
 
 def next_line(plan: QuantPlan, path: Path) -> str:
     """Return the commands that carry out the plan in a file: to quantize, then to serve."""
-    return ", then ".join(next_steps(plan.model, plan.service, str(path)))
+    return ", then ".join(next_steps(plan.model, plan.service, plan.algorithm, str(path)))

@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 
+from solver import api
 from solver.catalog import Catalog
 from solver.errors import BadInputError, MissingError
 from solver.export.algorithm_config import TEMPLATE_FIELDS, ConfigFile, read_config_file
 from solver.export.configured import standard_note
 from solver.export.options import ExportOptions
 from solver.export.targets import export_plan
+from solver.plan.confirm import choose, confirm, draft
 from solver.plan.document import QuantPlan
+from solver.report.decisions import next_line
+from tests.conftest import Solve
 from tests.export.conftest import Words, values
 
 AWQ = {"name": "awq", "scaling_layers": [], "model_decoder_layers": "model.layers"}
@@ -132,6 +136,29 @@ class TestTargets:
         with pytest.raises(BadInputError, match="algorithm-is-configured") as caught:
             export_plan(bare, target, given())
         assert "--algo-config" in str(caught.value)
+
+    def test_to_quark_refuses_the_same(self, bare: QuantPlan) -> None:
+        with pytest.raises(BadInputError, match="algorithm-is-configured"):
+            api.Plan.of(bare).to_quark(given())
+
+    @pytest.mark.parametrize(
+        ("model", "algorithms", "target"),
+        [
+            ("Qwen/Qwen3-0.6B", ("awq",), "quark-python"),
+            ("Qwen/Qwen3-0.6B", (), "quark-cli"),
+            ("meta-llama/Llama-3.2-1B-Instruct", ("awq",), "quark-cli"),
+        ],
+    )
+    def test_that_are_the_next_step_take_the_plan(
+        self, model: str, algorithms: tuple[str, ...], target: str, solve: Solve
+    ) -> None:
+        answer = solve(model, scheme="uint4_wo_32", algorithms=algorithms, backend="none")
+        plan = confirm(draft(answer))
+        assert plan.algorithm == (",".join(algorithms) or None)
+        step = f"solve export PLAN --to {target}"
+        assert [step, choose(plan, plan.chosen).next_steps[0]] == [plan.next_steps[0], step]
+        assert next_line(plan, Path("mine.json")).startswith(f"solve export mine.json --to {target}")
+        assert export_plan(plan, target, given())
 
     def test_the_script_writes_llamas_where_quark_has_none_and_says_so(self, bare: QuantPlan, catalog: Catalog) -> None:
         text = export_plan(bare, "quark-python", given())

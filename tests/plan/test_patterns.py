@@ -1,5 +1,9 @@
 """Patterns select exactly what was assigned, on real models, whatever the assignment."""
 
+import random
+from collections.abc import Iterable
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -64,6 +68,101 @@ class TestAnyAssignment:
                 assert scheme_of_path(path, patterns.exclude_layers, entries, patterns.global_scheme) == scheme
         assert set(template.exclude_layers) <= set(patterns.exclude_layers)
         assert all("*" in pattern for pattern in patterns.layer_quant_config)
+
+
+def spans(members: Iterable[Member], draw: random.Random) -> dict[Member, str]:
+    """Return a random scheme for each role of a decoder in three spans of its blocks."""
+    together = {"q": "qkv", "k": "qkv", "v": "qkv", "gate": "gate_up", "up": "gate_up"}
+    drawn: dict[tuple[str, int], str] = {}
+    found = {}
+    for member in members:
+        span = sum(member.block >= start for start in (3, 29)) if member.block is not None else 0
+        key = together.get(member.family.role, member.family.role), span
+        found[member] = drawn.setdefault(key, draw.choice(SCHEMES[:4]))
+    return found
+
+
+SOME = ("Qwen/Qwen3-8B", "openai/gpt-oss-20b")
+LIMITS = ("solver.plan.fewest.DETERMINISTIC_SECONDS", "solver.plan.fewest.MOST_WORK", "solver.plan.patterns.MOST_PLAIN")
+
+
+def drawn_assignment(model: str, seed: int, analyse: Analyse, catalog: Catalog, *, kv_fp8: bool) -> Assignment:
+    """Return a random assignment of a real model, layer by layer as far as vLLM's fusion and a cache allow."""
+    analysis = analyse(model)
+    assert analysis.inventory is not None
+    template, draw = template_of(analysis, catalog), random.Random(seed)
+    parts = partition(analysis.inventory, catalog.backends.get("vllm"), template.exclude_layers)
+    schemes = dict.fromkeys(parts.native, NATIVE)
+    for unit in tie(parts.units, template.kv_layers) if kv_fp8 else parts.units:
+        schemes |= dict.fromkeys(unit.members, draw.choice(SCHEMES))
+    return Assignment(schemes)
+
+
+def misread(patterns: QuarkPatterns, assignment: Assignment) -> list[str]:
+    """Return the layers, down to single experts, to which patterns give another scheme than is assigned."""
+    return [
+        path
+        for member, scheme in assignment.schemes.items()
+        if member.family.quantizable
+        for expert in (range(member.family.experts) if member.family.experts else (None,))
+        for path in [member.family.path(member.block, expert)]
+        if independent(patterns, path) != scheme
+    ]
+
+
+@pytest.mark.parametrize("kv_fp8", [False, True])
+@pytest.mark.parametrize(
+    "model", [pytest.param(name, marks=() if name in SOME else pytest.mark.slow) for name in MODELS]
+)
+class TestWhereTheSearchFindsNothing:
+    @pytest.mark.parametrize("limit", LIMITS)
+    def test_patterns_are_exact(
+        self, limit: str, model: str, kv_fp8: bool, analyse: Analyse, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(limit, 0)
+        assignment, template = (
+            drawn_assignment(model, 5, analyse, catalog, kv_fp8=kv_fp8),
+            template_of(analyse(model), catalog),
+        )
+        patterns = to_patterns(assignment, template, catalog, template.exclude_layers, kv_fp8=kv_fp8)
+        assert misread(patterns, assignment) == []
+
+    def test_and_the_plain_ones_are_wrong_layers_are_written_by_name(
+        self, model: str, kv_fp8: bool, analyse: Analyse, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assignment, template = (
+            drawn_assignment(model, 5, analyse, catalog, kv_fp8=kv_fp8),
+            template_of(analyse(model), catalog),
+        )
+
+        def wrong(_assignment: Any, _template: Any, globals_: Any, excludes: Any, **_: Any) -> QuarkPatterns:
+            return QuarkPatterns(globals_[0], tuple(excludes), {})
+
+        monkeypatch.setattr("solver.plan.patterns.plain_patterns", wrong)
+        monkeypatch.setattr("solver.plan.patterns.MOST_PLAIN", -1)
+        patterns = to_patterns(assignment, template, catalog, template.exclude_layers, kv_fp8=kv_fp8)
+        assert misread(patterns, assignment) == []
+        assert all(pattern.startswith("*") for pattern in patterns.layer_quant_config)
+        verify_patterns(patterns, assignment, template.kv_layers if kv_fp8 else ())
+
+
+class TestTheOrderOfAnAssignment:
+    @pytest.mark.parametrize("seed", [12, 23])
+    def test_changes_nothing_where_the_search_ends_early(
+        self, seed: int, analyse: Analyse, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("solver.plan.fewest.DETERMINISTIC_SECONDS", 0.01)
+        inventory = analyse("Qwen/Qwen3-8B").inventory
+        assert inventory is not None
+        template, draw = catalog.templates.get("qwen3"), random.Random(seed)
+        units = partition(inventory, catalog.backends.get("vllm"), template.exclude_layers).units
+        schemes = spans((member for unit in units for member in unit.members), draw)
+        found = []
+        for _ in range(3):
+            shuffled = dict(draw.sample(sorted(schemes.items(), key=str), len(schemes)))
+            patterns = to_patterns(Assignment(shuffled), template, catalog, template.exclude_layers, kv_fp8=False)
+            found.append((patterns, patterns.fewest, list(patterns.layer_quant_config)))
+        assert found[0] == found[1] == found[2]
 
 
 class TestReadability:

@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
+from solver import api
 from solver.catalog import Catalog
+from solver.export.options import ExportOptions
+from solver.export.targets import export_plan
 from tests.quark.carried import Carried, compare
 from tests.quark.carried_plans import CASES, Case, Workshop
 from tests.quark.checkpoints import TWO_BLOCKS
@@ -59,6 +62,24 @@ class TestEveryPlan:
         assert found.difference == 0
         assert footprint is not None
         assert footprint.weights_bytes + found.float32_bytes == found.exported_bytes
+
+
+@cases
+class TestEveryPlanBeforeItIsCarriedOut:
+    def test_holds_by_all_that_quark_says(self, case: Case, workshop: Workshop) -> None:
+        verification = api.verify(workshop.plan(case), catalog=workshop.catalog, quark="yes")
+        verdicts = {check.name: check.verdict for check in verification.checks}
+        assert [check for check in verification.checks if check.verdict == "differs"] == []
+        assert verdicts["quark layers"] == "holds"
+        assert verdicts["quark command"] in {"holds", "left_out"}
+
+    def test_is_handed_over_by_its_next_step(self, case: Case, workshop: Workshop) -> None:
+        plan = workshop.plan(case)
+        verification = api.verify(plan, catalog=workshop.catalog, quark="yes")
+        (command,) = (check for check in verification.checks if check.name == "quark command")
+        target = plan.next_steps[0].rpartition(" ")[2]
+        assert target == ("quark-cli" if command.verdict == "holds" else "quark-python")
+        assert export_plan(plan, target, ExportOptions(output_dir=str(workshop.folder)), catalog=workshop.catalog)
 
 
 class TestTheCases:

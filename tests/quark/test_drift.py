@@ -1,6 +1,7 @@
 """A Quark that has moved on: what is new, gone or otherwise is seen, and what is new becomes profiles that load."""
 
 import json
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,34 @@ class TestWhatIsOtherwise:
         }
         assert Catalog(tmp_path).templates.get("qwen3").kv_layers == ("*qkv_proj",)
         assert doctor(catalog=Catalog(tmp_path)).items == ()
+
+    def test_in_the_settings_of_an_algorithm_is_named_by_field_and_not_written(
+        self, templates: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        from quark.torch.quantization.config import algo_configs
+        from quark.torch.quantization.config.config import AWQConfig
+
+        @dataclass
+        class NewerAWQConfig(AWQConfig):
+            clip: float | None = None
+            model_decoder_layers: list[str] = field(default_factory=list)  # type: ignore[assignment]
+
+        llama = algo_configs.AWQ_MAP["llama"]
+        newer = NewerAWQConfig(scaling_layers=llama.scaling_layers[:3], model_decoder_layers=["model.layers"])
+        gptq = replace(algo_configs.GPTQ_MAP["llama"], block_size=64)
+        maps = {"awq": {"llama": newer}, "gptq": {"llama": gptq}}
+        for name, by_type in maps.items():
+            monkeypatch.setitem(algo_configs.ALGORITHM_CONFIG_MAPS, name, by_type)
+        drift = doctor(write=tmp_path)
+        assert {(item.kind, item.change) for item in drift.items} == {("algorithm", "changed")}
+        found = {(item.name, item.field): (item.profiles, item.quark) for item in drift.items}
+        assert found["gptq", "config.standard.block_size"] == ("128", "64")
+        assert found["awq", "config.type"] == ("AWQConfig", "NewerAWQConfig")
+        assert found["awq", "config.module"][1] == __name__
+        assert found["awq", "config.fields.clip"][1] == '["null", "number"]'
+        assert found["awq", "config.fields.model_decoder_layers[1]"] == ("string", "array")
+        assert any(field.startswith("config.standard.scaling_layers") for name, field in found if name == "awq")
+        assert (drift.written, drift.left) == ((), drift.items)
 
     def test_in_a_scheme_is_named_by_field_and_measured_no_more(self, templates: Any, tmp_path: Path) -> None:
         schemes = templates._SCHEME_COLLECTION._schemes

@@ -83,6 +83,17 @@ class TestSoundPlans:
         assert "quark-python" not in checks["quark command"].compared
         assert llm_template.list_available() == before
 
+    @pytest.mark.parametrize(("algorithm", "scheme"), [("awq", "uint4_wo_32"), ("gptq", "mxfp4_weight_only")])
+    def test_whose_algorithm_only_the_script_configures_hold_and_have_no_command(
+        self, algorithm: str, scheme: str, tiny: Tiny, solve_tiny: SolveTiny, verify: Verify
+    ) -> None:
+        plan = draft(solve_tiny("qwen3", share=1.0, backend="none", scheme=scheme, algorithms=(algorithm,)))
+        assert plan.algorithm == algorithm
+        checks = verify(plan)
+        all_hold(checks, len(linears(tiny("qwen3").model)))
+        assert checks["quark command"].verdict == "left_out"
+        assert f"Quark 0.13 has no {algorithm} settings for qwen3" in checks["quark command"].compared
+
     def test_of_a_real_model_hold(self, solve: Solve, verify: Verify) -> None:
         all_hold(verify(draft(solve("Qwen/Qwen3-8B", budget_bytes=12 * 10**9))), 253)
 
@@ -202,6 +213,37 @@ class TestChangedPlans:
         }
         assert path.endswith("patch_embedding")
         assert path in {item.where for item in checks["patterns"].differences}
+
+
+class TestWhatQuarkStopsAt:
+    @pytest.mark.parametrize(
+        ("module", "function", "told"),
+        [
+            ("quark.torch.utils.llm", "preprocess_for_quantization", "while it prepares the model"),
+            (
+                "quark.torch.quantization.model_transformation",
+                "setup_config_per_layer",
+                "while it resolves them",
+            ),
+        ],
+    )
+    def test_is_left_out_and_said(
+        self, module: str, function: str, told: str, solve: Solve, verify: Verify, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def stops(*_: Any, **__: Any) -> None:
+            raise IndexError("no such\nmodule")
+
+        plan = draft(solve("Qwen/Qwen3-0.6B"))
+        monkeypatch.setattr(f"{module}.{function}", stops)
+        check = verify(plan)["quark layers"]
+        assert check.verdict == "left_out"
+        assert check.compared.endswith(f"Quark stops {told}: IndexError: no such module")
+
+    def test_for_lack_of_settings_is_left_out_and_said(self, solve: Solve, verify: Verify) -> None:
+        # Nobody knows settings of rotation for this model: the user supplies them with the export.
+        plan = draft(solve("Qwen/Qwen3-0.6B")).model_copy(update={"algorithm": "rotation"})
+        check = verify(plan)["quark layers"]
+        assert (check.verdict, "no rotation settings" in check.compared) == ("left_out", True)
 
 
 PATTERNS = (
