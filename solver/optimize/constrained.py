@@ -8,14 +8,15 @@ where the merge has nothing below the risk of a box, it is empty without a solve
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from solver.errors import LimitReachedError
 from solver.optimize.front_points import Front
 from solver.optimize.problem import Point
 from solver.optimize.rivals import Rivals
 from solver.optimize.side_rules import SideRules
+from solver.optimize.stopping import Stops
 from solver.optimize.supported import spread
 
 _MOST_LOOKED_AT = 200_000
@@ -52,27 +53,24 @@ class Boxes:
     def __init__(self, rivals: Rivals, merged: Front, rules: SideRules) -> None:
         self._rivals, self._merged, self._rules = rivals, merged, rules
         self._boxes: list[_Box] = []
-        self._proven = True
 
-    def search(self, found: list[Point], most_solves: int) -> bool:
+    def search(self, found: list[Point], stops: Stops, most_solves: int) -> bool:
         """Append points, each with its proof, and return whether no other is left.
 
-        Raises
-        ------
-        LimitReachedError
-            If the time limit ended the search before it had both ends.
+        A solve that is ended early leaves its box unknown; `stops` says so.
         """
         if not len(self._merged.totals):
             return True
         found += self._keeping()
-        self._find_ends(found)
+        stops.interrupted = stops.interrupted or self._merged.interrupted
+        self._find_ends(found, stops)
         for before, after in pairwise(sorted(found, key=lambda point: point.total_bytes)):
             self._add(before.total_bytes, after.total_bytes - 1, before.risk)
         for _ in range(most_solves):
             if not self._boxes:
                 break
-            self._solve(heappop(self._boxes), found)
-        return self._proven and not self._boxes
+            self._solve(heappop(self._boxes), found, stops)
+        return not self._boxes
 
     def _keeping(self) -> list[Point]:
         """Return the points of the merge that keep the rules, of as many as are looked at."""
@@ -87,18 +85,16 @@ class Boxes:
         points = self._merged.points(places)
         return [point for point in points if self._rules.broken_by(point.problem, point.counts) is None]
 
-    def _find_ends(self, found: list[Point]) -> None:
+    def _find_ends(self, found: list[Point], stops: Stops) -> None:
         """Append the safest and the smallest point, unless the merge has them."""
         smallest, safest = int(self._merged.totals[0]), int(self._merged.risks[-1])
         if not any(point.risk == safest for point in found):
-            self._note(self._rivals.safest(self._rivals.most), found)
-        if found and not any(point.total_bytes == smallest for point in found):
-            self._note(self._rivals.smallest(), found)
-
-    def _note(self, point: Point | None, found: list[Point]) -> None:
-        if point is not None:
-            found.append(point)
-            self._proven = self._proven and point.proof.status == "optimal"
+            point = stops.point(partial(self._rivals.safest, self._rivals.most))
+            found += [] if point is None else [point]
+        # Where nothing is safest, nothing keeps the rules.
+        if (found or stops.cut_short) and not any(point.total_bytes == smallest for point in found):
+            point = stops.point(self._rivals.smallest)
+            found += [] if point is None else [point]
 
     def _place(self, total: int) -> int:
         """Return the index of the last point of the merge within a total, -1 if there is none."""
@@ -115,19 +111,14 @@ class Boxes:
         if high > low and last >= 0 and self._merged.risks[last] < risk:
             heappush(self._boxes, _Box(self._first(low, risk) - last, low, high, risk))
 
-    def _solve(self, box: _Box, found: list[Point]) -> None:
+    def _solve(self, box: _Box, found: list[Point], stops: Stops) -> None:
         """Look at the half of a box with fewer bytes; what is left are boxes again."""
         last = self._place(box.high)
         middle = (self._first(box.low, box.risk) + last) // 2
         limit = box.high if middle == last else int(self._merged.totals[middle + 1]) - 1
-        try:
-            point = self._rivals.safest(limit)
-        except LimitReachedError:
-            self._proven = False
-            return
-        risk = box.risk
+        point, risk = stops.point(partial(self._rivals.safest, limit)), box.risk
         if point is not None and point.risk < risk:
-            self._note(point, found)
+            found.append(point)
             self._add(box.low, point.total_bytes - 1, risk)
             risk = point.risk
         self._add(limit, box.high, risk)

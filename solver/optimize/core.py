@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ortools.sat.python import cp_model
 
 from solver.errors import VerificationError
-from solver.optimize.cpsat import SolverSettings, new_solver
+from solver.optimize.cpsat import SolverSettings, limit_reached, new_solver
 from solver.optimize.stopping import solve
 
 BUDGET = "budget-holds"
@@ -162,6 +162,8 @@ class _Model:
         status, interrupted = solve(solver, self._model)
         if interrupted:
             raise KeyboardInterrupt
+        if status == "unknown":
+            raise limit_reached("what clashes was not found", self._settings)
         if status not in {"optimal", "feasible", "infeasible"}:
             raise VerificationError(f"the search for what clashes ended as {status}")
         return status != "infeasible"
@@ -175,6 +177,8 @@ def minimal_core(clash: Clash, settings: SolverSettings) -> tuple[str, ...]:
 
     Raises
     ------
+    LimitReachedError
+        If the time limit ended a solve before it was known.
     VerificationError
         If the set does not clash, or does so without one of its members.
 

@@ -1,7 +1,7 @@
 """Single solves by CP-SAT: counts of units by option, one objective, some limits."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, isfinite
 from typing import Literal
 
@@ -220,8 +220,11 @@ def minimize(
     settings: SolverSettings,
     shapes: Sequence[Shape] = (),
     bound: int | None = None,
+    start: Counts | None = None,
 ) -> Answer | None:
     """Return the counts with the least `objective` within `limits`, or None if no counts keep them.
+
+    `start` are counts within them: the answer where the search is ended before it has another.
 
     Raises
     ------
@@ -229,24 +232,38 @@ def minimize(
         If the time limit ended the search before it had an answer.
     SearchInterrupted
         If an interrupt ended it; it has the answer so far.
+    VerificationError
+        If CP-SAT finds that nothing keeps the limits, though the start does.
 
     """
     outcome = search(problem, objective, limits, settings, shapes, bound=bound)
+    if start is not None and outcome.counts is None:
+        if outcome.status == "infeasible":
+            raise VerificationError(f"CP-SAT finds nothing within {dict(limits)}, where there is an assignment")
+        outcome = replace(outcome, status="feasible", counts=start)
     answer = _answer(problem, objective, outcome)
     if outcome.interrupted:
         raise SearchInterrupted(answer)
     if outcome.status == "infeasible":
         return None
     if answer is None:
-        raise LimitReachedError(
-            f"no plan was found within {settings.deterministic_seconds:g} s of deterministic time.",
-            mend="Allow more with `--time-limit`.",
-        )
+        raise limit_reached("no plan was found", settings)
     return answer
+
+
+def limit_reached(what: str, settings: SolverSettings) -> LimitReachedError:
+    """Return the error that the time limit ended a solve before something was known."""
+    return LimitReachedError(
+        f"{what} within {settings.deterministic_seconds:g} s of deterministic time.",
+        mend="Allow more with `--time-limit`.",
+    )
 
 
 def _answer(problem: Problem, objective: Objective, outcome: Outcome) -> Answer | None:
     if outcome.counts is None or outcome.bound is None:
         return None
     value = problem.vector(outcome.counts)[OBJECTIVES.index(objective)]
-    return Answer(outcome.counts, Proof(outcome.status, objective, value, outcome.bound))
+    if outcome.bound > value:
+        raise VerificationError(f"CP-SAT bounds the {objective} by {outcome.bound}, above the {value} of an assignment")
+    status = "optimal" if outcome.bound == value else outcome.status
+    return Answer(outcome.counts, Proof(status, objective, value, outcome.bound))

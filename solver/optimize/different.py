@@ -7,13 +7,12 @@ from math import floor
 
 from ortools.sat.python import cp_model
 
-from solver.optimize.cpsat import CountModel, SolverSettings
+from solver.optimize.cpsat import CountModel, Shape, SolverSettings
 from solver.optimize.groups import separated
-from solver.optimize.points import lexicographic
+from solver.optimize.points import least_of_rows
 from solver.optimize.problem import Budget, Point, Problem, UnitClass
 from solver.optimize.reductions import divided
 from solver.optimize.side_rules import SideRules
-from solver.optimize.verify import verify_point
 from solver.rules.units import Member
 
 Schemes = Mapping[Member, str]
@@ -56,12 +55,9 @@ def least_risky_different(
     Decided by role at the finest: a second knapsack over single units takes minutes to prove, for a plan that differs
     in a role here and a role there.
     """
-    found = []
     coarse = replace(rules, granularity="role") if rules.granularity == "unit" else rules
-    for problem in map(separated, problems):
-        limit, rows = budget.weights_limit(problem), partial(difference.rows, problem)
-        point = lexicographic(problem, limit, ("risk", "bytes"), settings, coarse, also=rows)
-        if point is not None:
-            verify_point(point, budget)
-            found.append(point)
-    return min(found, key=lambda point: (point.risk, point.total_bytes), default=None)
+
+    def rows(problem: Problem) -> Shape:
+        return partial(difference.rows, problem)
+
+    return least_of_rows(list(map(separated, problems)), budget, ("risk", "bytes"), settings, coarse, rows)

@@ -1,4 +1,4 @@
-"""Points that are found one by one, until an interrupt at most."""
+"""Points that are found one by one, until something ends that."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,38 +7,29 @@ import numpy as np
 from solver.optimize.front_points import Front
 from solver.optimize.merge import Integers
 from solver.optimize.problem import Budget, Counts, Point, Problem, Proof
-from solver.optimize.stopping import SearchInterrupted
+from solver.optimize.stopping import Stops
 
-Search = Callable[[list[Point]], bool]
-"""Appends points to a list, and returns whether no other is left."""
+Search = Callable[[list[Point], Stops], bool]
+"""Appends points to a list, notes what ended it early, and returns whether no other point is left."""
 
 
-class FoundPoints:
-    """What a search has found, and whether that is all, or an interrupt ended it.
+def found_front(search: Search, problems: Sequence[Problem], budget: Budget) -> Front:
+    """Return what a search finds as a front; each point is of one of the problems.
 
     Raises
     ------
     KeyboardInterrupt
         At an interrupt before there is any point; a later one ends the search.
+    LimitReachedError
+        If the time limit ended the search before there was any point.
 
     """
-
-    def __init__(self, search: Search) -> None:
-        self.points: list[Point] = []
-        self.complete, self.interrupted = False, False
-        try:
-            self.complete = search(self.points)
-        except KeyboardInterrupt as stop:
-            self.interrupted = True
-            if isinstance(stop, SearchInterrupted) and stop.point is not None:
-                self.points.append(stop.point)
-            if not self.points:
-                raise
-
-    def front(self, problems: Sequence[Problem], budget: Budget) -> Front:
-        """Return the points as a front; each is of one of the problems."""
-        rows = [(each, _Points([point for point in self.points if point.problem is each])) for each in problems]
-        return Front(rows, budget, complete=self.complete, interrupted=self.interrupted)
+    points, stops = list[Point](), Stops()
+    complete = stops.made(lambda: search(points, stops), otherwise=False)
+    if not points:
+        stops.raise_the_first()
+    rows = [(each, _Points([point for point in points if point.problem is each])) for each in problems]
+    return Front(rows, budget, complete=complete and not stops.cut_short, stops=stops)
 
 
 class _Points:

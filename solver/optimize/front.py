@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from solver.errors import VerificationError
 from solver.optimize.constrained import Boxes
 from solver.optimize.cpsat import SolverSettings
-from solver.optimize.found_points import FoundPoints
+from solver.optimize.found_points import found_front
 from solver.optimize.front_points import Front, Row
 from solver.optimize.merge import FrontTooLargeError, MergedFront
 from solver.optimize.merged_row import MergedRow, merged_rows, merges_alone, relaxed
@@ -15,6 +15,7 @@ from solver.optimize.progress import Progress
 from solver.optimize.rivals import Rival, Rivals
 from solver.optimize.sampled import sample
 from solver.optimize.side_rules import NO_RULES, SideRules
+from solver.optimize.stopping import Stops
 
 _SAMPLES = 12
 """Totals between the ends of a front that is too large to be merged; under side rules, settings say how many."""
@@ -26,22 +27,22 @@ def _merged(problems: Sequence[Problem], budget: Budget, settings: SolverSetting
     """Return the front that merges give; an interrupt leaves the rows that are done."""
     rows: list[tuple[Problem, Row]] = []
     for number, problem in enumerate(problems):
-        if settings.watch is not None:
-            settings.watch(Progress(number, len(problems)))
         try:
+            if settings.watch is not None:
+                settings.watch(Progress(number, len(problems)))
             rows.extend((problem, row) for row in merge(problem))
         except KeyboardInterrupt:
             # Rows that are done have proven points; without any there is nothing to show.
             if not any(len(done.sizes) for _, done in rows):
                 raise
-            return Front(rows, budget, complete=False, interrupted=True)
+            return Front(rows, budget, complete=False, stops=Stops(interrupted=True))
     return Front(rows, budget, complete=True)
 
 
 def _sampled(problems: Sequence[Problem], budget: Budget, settings: SolverSettings, rules: SideRules) -> Front:
     rivals = Rivals([Rival(each, budget.weights_limit(each)) for each in problems], settings, rules)
-    found = FoundPoints(lambda points: sample(points, rivals, _SAMPLES if rules.plain else settings.points_between))
-    return found.front(problems, budget)
+    between = _SAMPLES if rules.plain else settings.points_between
+    return found_front(lambda points, stops: sample(points, stops, rivals, between), problems, budget)
 
 
 def _constrained(problems: Sequence[Problem], budget: Budget, settings: SolverSettings, rules: SideRules) -> Front:
@@ -53,11 +54,8 @@ def _constrained(problems: Sequence[Problem], budget: Budget, settings: SolverSe
         rows.extend(Rival(problem, limit, row) for row in merged)
         return merged
 
-    merged = _merged(problems, budget, settings, merge)
-    if merged.interrupted:
-        raise KeyboardInterrupt
-    boxes = Boxes(Rivals(rows, settings, rules), merged, rules)
-    return FoundPoints(lambda points: boxes.search(points, settings.points_between)).front(problems, budget)
+    boxes = Boxes(Rivals(rows, settings, rules), _merged(problems, budget, settings, merge), rules)
+    return found_front(lambda points, stops: boxes.search(points, stops, settings.points_between), problems, budget)
 
 
 def _plain(problem: Problem, limit: int, settings: SolverSettings) -> list[Row]:
@@ -86,12 +84,14 @@ def exact_front(
     """Return the front within the budget: all of its points where they can be had, else proven ones.
 
     Under side rules the problems need all options; dominated ones may be what a rule leaves. An interrupt ends the
-    search: what is proven by then is returned, marked.
+    search, and the time limit ends single solves: what is found by then is returned, marked.
 
     Raises
     ------
     KeyboardInterrupt
-        If nothing was proven.
+        If nothing was found before an interrupt.
+    LimitReachedError
+        If the time limit ended all solves before they had anything.
     VerificationError
         If CP-SAT finds another least risk than the merge, or a point fails its re-check.
 
@@ -99,10 +99,8 @@ def exact_front(
     front = _front([rules.apart(problem) for problem in problems], budget, settings, rules)
     if len(front) and front.complete:
         # Other points have their proof from what this asks.
-        try:
-            _verify_least_risk(front, budget, settings, rules)
-        except KeyboardInterrupt:
-            front.complete, front.interrupted = False, True
+        front.stops.made(lambda: _verify_least_risk(front, budget, settings, rules), None)
+        front.complete = not front.stops.cut_short
     return front
 
 

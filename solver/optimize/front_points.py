@@ -9,6 +9,7 @@ import numpy as np
 from solver.errors import VerificationError
 from solver.optimize.merge import Integers
 from solver.optimize.problem import Budget, Counts, Point, Problem, Proof
+from solver.optimize.stopping import Stops
 from solver.optimize.verify import verify_front, verify_point
 
 
@@ -41,8 +42,8 @@ class Front(Sequence[Point]):
         Problems with the points of each within the budget.
     complete
         Whether every non-dominated point is there.
-    interrupted
-        Whether the search was ended before it had gone through all rows.
+    stops
+        What ended the search before it had all that it seeks.
 
     """
 
@@ -52,9 +53,9 @@ class Front(Sequence[Point]):
         budget: Budget,
         *,
         complete: bool,
-        interrupted: bool = False,
+        stops: Stops | None = None,
     ) -> None:
-        self._rows, self._budget, self.complete, self.interrupted = rows, budget, complete, interrupted
+        self._rows, self._budget, self.complete, self.stops = rows, budget, complete, stops or Stops()
         none = np.empty(0, np.int64)
         totals = np.concatenate([none, *(row.sizes + problem.service_bytes for problem, row in rows)])
         risks = np.concatenate([none, *(row.risks for _, row in rows)])
@@ -72,6 +73,16 @@ class Front(Sequence[Point]):
 
     def __len__(self) -> int:
         return len(self.totals)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether an interrupt ended the search."""
+        return self.stops.interrupted
+
+    @property
+    def limited(self) -> bool:
+        """Whether the time limit ended a part of the search, or left a point with a gap."""
+        return self.stops.limited
 
     @overload
     def __getitem__(self, index: int) -> Point: ...

@@ -85,5 +85,7 @@ def groups_of(problem: Problem, granularity: Granularity) -> tuple[Group, ...]:
 
 def separated(problem: Problem) -> Problem:
     """Return the problem with each unit as a class of its own, so that counts say which unit takes what."""
+    if all(part.count == 1 for part in problem.classes):
+        return problem
     classes = (UnitClass((unit,), part.options) for part in problem.classes for unit in part.units)
     return replace(problem, classes=tuple(classes))

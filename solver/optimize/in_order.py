@@ -66,10 +66,8 @@ def least_in_order(
     answers: list[Answer] = []
     try:
         _stages(Fixing(problem, order[0], weights_limit), weights_limit, order, settings, answers)
-    except SearchInterrupted as stop:
-        if stop.answer is not None:
-            stop.point = point_of(problem, [*answers, stop.answer])
-        raise
+    except KeyboardInterrupt as interrupt:
+        raise stopped_at(problem, answers, interrupt) from None
     return point_of(problem, answers)
 
 
@@ -89,3 +87,11 @@ def point_of(problem: Problem, answers: Sequence[Answer]) -> Point:
     counts, proofs = answers[-1].counts, [answer.proof for answer in answers]
     proof = next((proof for proof in proofs if proof.status != "optimal"), proofs[0])
     return Point(problem, counts, problem.vector(counts), proof)
+
+
+def stopped_at(problem: Problem, answers: Sequence[Answer], interrupt: KeyboardInterrupt) -> SearchInterrupted:
+    """Return an interrupt with the point so far: of the stages that are done, and of the one that it ended."""
+    stop = SearchInterrupted.of(interrupt)
+    found = [*answers, *([] if stop.answer is None else [stop.answer])]
+    stop.point = point_of(problem, found) if found else None
+    return stop

@@ -5,9 +5,10 @@ from dataclasses import replace
 from operator import itemgetter
 
 from solver.errors import VerificationError
+from solver.optimize.best import best_of_rows, least_cost
 from solver.optimize.cpsat import Answer, Objective, Shape, SolverSettings, minimize
 from solver.optimize.grouped import Grouped
-from solver.optimize.in_order import least_in_order, point_of
+from solver.optimize.in_order import least_in_order, point_of, stopped_at
 from solver.optimize.problem import Budget, Point, Problem, Proof
 from solver.optimize.ruled import shaped_by
 from solver.optimize.side_rules import NO_RULES, SideRules, uniform_counts
@@ -96,20 +97,19 @@ def _least(
     shapes: Sequence[Shape],
     bound: Bound | None,
 ) -> Point | None:
-    """Return what is least in one objective after the other."""
+    """Return what is least in one objective after the other; a stage that finds nothing keeps what the last had."""
     limits, answers = dict(limits), list[Answer]()
     try:
         for objective in order:
             least = None if bound is None else bound(objective, limits)
-            found = minimize(problem, objective, limits, settings, shapes, least)
+            start = answers[-1].counts if answers else None
+            found = minimize(problem, objective, limits, settings, shapes, least, start)
             if found is None:
                 break
             answers.append(found)
             limits[objective] = min(found.proof.value, limits.get(objective, found.proof.value))
-    except SearchInterrupted as stop:
-        answers += [] if stop.answer is None else [stop.answer]
-        stop.point = point_of(problem, answers) if answers else None
-        raise
+    except KeyboardInterrupt as interrupt:
+        raise stopped_at(problem, answers, interrupt) from None
     return point_of(problem, answers) if answers else None
 
 
@@ -119,22 +119,13 @@ def safest(
     """Return the point with the least risk, then with the least bytes of weights; None if nothing keeps the rules.
 
     Rows whose units could not even each for itself have as little risk as a plan that is found are left out.
+
+    Raises
+    ------
+    LimitReachedError, SearchInterrupted
+        See `best_of_rows`.
     """
-    best: Point | None = None
-    for least, problem in sorted(((_least_risk(each), each) for each in problems), key=itemgetter(0)):
-        if best is not None and least > best.risk:
-            break
-        point = lexicographic(problem, budget.weights_limit(problem), ("risk", "bytes"), settings, rules)
-        if point is not None and (best is None or (point.risk, point.total_bytes) < (best.risk, best.total_bytes)):
-            best = point
-    if best is not None:
-        verify_point(best, budget)
-    return best
-
-
-def _least_risk(problem: Problem) -> int:
-    """Return the risk where each unit has its safest option."""
-    return problem.fixed[1] + sum(part.count * min(option.risk for option in part.options) for part in problem.classes)
+    return least_of_rows(problems, budget, ("risk", "bytes"), settings, rules)
 
 
 def smallest_of_all(problems: Sequence[Problem], settings: SolverSettings) -> Point:
@@ -146,14 +137,45 @@ def smallest_of_all(problems: Sequence[Problem], settings: SolverSettings) -> Po
 def fastest(
     problems: Sequence[Problem], budget: Budget, settings: SolverSettings, rules: SideRules = NO_RULES
 ) -> Point | None:
-    """Return the point with the shortest decoding step, then with the least risk, then bytes."""
-    found = [
-        point
-        for problem in problems
-        if (point := lexicographic(problem, budget.weights_limit(problem), ("time", "risk", "bytes"), settings, rules))
-        is not None
-    ]
-    best = min(found, key=lambda point: (point.decode_ticks, point.risk, point.total_bytes), default=None)
+    """Return the point with the shortest decoding step, then with the least risk, then bytes.
+
+    Raises
+    ------
+    LimitReachedError, SearchInterrupted
+        See `best_of_rows`.
+    """
+    return least_of_rows(problems, budget, ("time", "risk", "bytes"), settings, rules)
+
+
+def least_of_rows(
+    problems: Sequence[Problem],
+    budget: Budget,
+    order: Sequence[Objective],
+    settings: SolverSettings,
+    rules: SideRules,
+    also: Callable[[Problem], Shape] | None = None,
+) -> Point | None:
+    """Return the point of all rows that is least in one objective after the other within the budget, re-checked.
+
+    None if nothing fits or keeps the rules; `also` gives rows that are added to the model of a problem.
+
+    Raises
+    ------
+    LimitReachedError, SearchInterrupted
+        See `best_of_rows`.
+    """
+
+    def search(problem: Problem) -> Point | None:
+        shape = None if also is None else also(problem)
+        return lexicographic(problem, budget.weights_limit(problem), order, settings, rules, also=shape)
+
+    bounds = sorted(((least_cost(each, order[0]), each) for each in problems), key=itemgetter(0))
+    try:
+        best = best_of_rows(bounds, search, order)
+    except SearchInterrupted as stop:
+        if stop.point is not None:
+            verify_point(stop.point, budget)
+        raise
     if best is not None:
         verify_point(best, budget)
     return best

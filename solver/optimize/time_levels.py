@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from solver.optimize.cpsat import SolverSettings
-from solver.optimize.points import lexicographic
+from solver.optimize.points import least_of_rows
 from solver.optimize.problem import Budget, Point, Problem
 from solver.optimize.side_rules import SideRules
-from solver.optimize.verify import verify_point
+from solver.optimize.stopping import Stops
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +33,7 @@ def least_risky_within(
     No plan is at least as good in all three and better in one: that is proven where the proof is `optimal`.
     """
     within = replace(rules, most_ticks=most_ticks if rules.most_ticks is None else min(most_ticks, rules.most_ticks))
-    found = [
-        point
-        for problem in problems
-        if (point := lexicographic(problem, budget.weights_limit(problem), ("risk", "bytes", "time"), settings, within))
-        is not None
-    ]
-    best = min(found, key=lambda point: (point.risk, point.total_bytes, point.decode_ticks), default=None)
-    if best is not None:
-        verify_point(best, budget)
-    return best
+    return least_of_rows(problems, budget, ("risk", "bytes", "time"), settings, within)
 
 
 def time_levels(
@@ -50,7 +42,13 @@ def time_levels(
     settings: SolverSettings,
     rules: SideRules,
     limits: Sequence[int],
+    stops: Stops,
 ) -> list[TimeLevel]:
-    """Return the least risky plan at each limit that some plan keeps."""
-    found = ((limit, least_risky_within(problems, budget, settings, rules, limit)) for limit in limits)
+    """Return the least risky plan at each limit that some plan keeps; what ends one early is noted in `stops`.
+
+    A limit at which the search was ended before it had a plan is left out, and so are those after an interrupt.
+    """
+    found = (
+        (limit, stops.point(partial(least_risky_within, problems, budget, settings, rules, limit))) for limit in limits
+    )
     return [TimeLevel(limit, point) for limit, point in found if point is not None]

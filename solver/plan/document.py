@@ -174,7 +174,12 @@ class FrontPart(Part):
 
     points: int
     complete: bool = Field(description="whether these are all such plans within the budget")
-    interrupted: bool = Field(default=False, description="whether the search was ended before it had all that it seeks")
+    interrupted: bool = Field(
+        default=False, description="whether an interrupt ended the search before it had all that it seeks"
+    )
+    limited: bool = Field(
+        default=False, description="whether the time limit ended a part of the search, or left a plan with a gap"
+    )
     time_levels: int = Field(
         default=0, description="limits on the decoding step at which the least loss in the budget is sought"
     )

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from solver.catalog import NATIVE
 from solver.cost.weights import held_bytes, other_bytes
-from solver.errors import ClashingRule, InfeasibleError, NoAnswerError
+from solver.errors import ClashingRule, InfeasibleError, NoAnswerError, Repair
 from solver.optimize.core import BUDGET, minimal_core
 from solver.optimize.points import smallest_of_all
 from solver.optimize.problem import Problem
+from solver.optimize.stopping import Stops
 from solver.plan.assignment import assign
 from solver.plan.choices import Choices, find_choices
 from solver.plan.clash import find_clash
@@ -47,12 +48,17 @@ def _items(context: Context, choices: Choices, problems: list[Problem]) -> dict[
 
 
 def explained(error: NoAnswerError, context: Context) -> NoAnswerError:
-    """Return the error with the fewest demands that clash, and the single changes that would give a plan."""
+    """Return the error with the fewest demands that clash, and the single changes that would give a plan.
+
+    That there is no plan is proven: what is not found before an interrupt or the time limit is left out.
+    """
+    stops = Stops()
     clash = find_clash(context)
     if not isinstance(error, InfeasibleError):
         # The budget may clash too, but is not what was asked about.
         clash = replace(clash, demands=(BUDGET, *(name for name in clash.demands if name != BUDGET)))
-    core = minimal_core(clash, solver_settings(context))
+    none: tuple[str, ...] = ()
+    core = stops.made(lambda: minimal_core(clash, solver_settings(context)), none)
     rules = tuple(ClashingRule(demand, _sentence(context, demand)) for demand in core)
     if isinstance(error, InfeasibleError):
         choices = find_choices(context)
@@ -63,6 +69,13 @@ def explained(error: NoAnswerError, context: Context) -> NoAnswerError:
             items=_items(context, choices, problems),
             mend=error.mend,
             rules=rules,
-            repairs=find_repairs(context, problems),
+            repairs=_repairs(context, problems, stops),
         )
-    return NoAnswerError(error.what, where=error.where, mend=error.mend, rules=rules, repairs=find_repairs(context, []))
+    return NoAnswerError(
+        error.what, where=error.where, mend=error.mend, rules=rules, repairs=_repairs(context, [], stops)
+    )
+
+
+def _repairs(context: Context, problems: list[Problem], stops: Stops) -> tuple[Repair, ...]:
+    none: tuple[Repair, ...] = ()
+    return stops.made(lambda: find_repairs(context, problems), none)

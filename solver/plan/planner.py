@@ -1,7 +1,8 @@
 """The main job: from a request and an analysis to alternatives."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 
 from solver.catalog import Catalog
@@ -11,6 +12,7 @@ from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Problem
 from solver.optimize.progress import Watch
+from solver.optimize.stopping import Stops
 from solver.plan.alternatives import Pick
 from solver.plan.bug_report import bug_report
 from solver.plan.choices import Choices
@@ -24,9 +26,7 @@ from solver.plan.document import (
     ModelPart,
     Provenance,
     ServicePart,
-    SimplerPart,
 )
-from solver.plan.extras import Extras
 from solver.plan.freed import better, freed
 from solver.plan.goals import recommend
 from solver.plan.guide import GuidePlan, guide_plans
@@ -80,6 +80,14 @@ def _with_guide(picks: list[Pick], plans: list[GuidePlan], choices: Choices, con
         else:
             offers[same] = replace(offers[same], pick=offers[same].pick.also_guide(plan.reason))
     return offers
+
+
+def _described(offers: Mapping[int, Offer], stops: Stops) -> tuple[Alternative, ...]:
+    """Return the plans as they are written: what is found is shown, also where an interrupt comes in between."""
+    return tuple(
+        stops.needed(partial(describe, number, item.pick, item.choices, item.context))
+        for number, item in offers.items()
+    )
 
 
 def _check_overrides(alternatives: Sequence[Alternative], request: PlanRequest) -> None:
@@ -200,16 +208,16 @@ def _answer(context: Context, analysis_ref: str) -> Answer:
             raise
         raise explained(error, context) from error
     choices, front = found.choices, found.front
-    extras = Extras(interrupted=front.interrupted)
-    picks, levels = find_picks(found, context, extras)
-    guided, said = guide_plans(context, choices)
+    stops = replace(front.stops)
+    picks, levels = find_picks(found, context, stops)
+    guided, said = stops.needed(lambda: guide_plans(context, choices))
     offers = dict(enumerate(_with_guide(picks, guided, choices, context), start=1))
-    alternatives = tuple(describe(number, item.pick, item.choices, item.context) for number, item in offers.items())
+    alternatives = _described(offers, stops)
     recommended = recommend(context.goal, [(number, item.pick.names, item.loads) for number, item in offers.items()])
     _check_overrides(alternatives[: len(picks)], request)
-    alternatives += _unbound(request, alternatives, analysis, inventory, catalog)
-    none: tuple[SimplerPart, ...] = ()
-    simpler = none if context.memo is not None else extras.make(lambda: simpler_plans(found, context), none)
+    none: tuple[Alternative, ...] = ()
+    alternatives += stops.made(lambda: _unbound(request, alternatives, analysis, inventory, catalog), none)
+    simpler = () if context.memo is not None else simpler_plans(found, context, stops)
     native = unquantized(context, choices)
     model = model_part(context, native, analysis_ref)
     assumptions = (*context.assumptions, *said)
@@ -228,7 +236,8 @@ def _answer(context: Context, analysis_ref: str) -> Answer:
         front=FrontPart(
             points=len(front),
             complete=front.complete,
-            interrupted=extras.interrupted,
+            interrupted=stops.interrupted,
+            limited=stops.limited,
             time_levels=levels,
             rounding_nats=0.5 * (len(choices.partition.units) + 1) / RISK_STEPS_PER_NAT,
         ),

@@ -1,6 +1,7 @@
 """One request solved: its choices, its problems and their front, or why there is none."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from solver.cost.roofline import TICKS_PER_SECOND
 from solver.errors import InfeasibleError, NoAnswerError, RuledOutError
@@ -10,6 +11,7 @@ from solver.optimize.front_points import Front
 from solver.optimize.points import fastest, smallest_of_all
 from solver.optimize.problem import Problem
 from solver.optimize.side_rules import NO_RULES, SideRules
+from solver.optimize.stopping import Stops
 from solver.plan.choices import Choices, find_choices
 from solver.plan.context import Context
 from solver.plan.problems import Problems, find_problems
@@ -90,15 +92,19 @@ def _ruled_out(context: Context, problems: list[Problem], rules: SideRules) -> N
     }
     asked = [name for name in flags if getattr(rules, name) != getattr(NO_RULES, name)]
     settings = solver_settings(context)
-    lone = [
-        name
-        for name in asked
-        if not len(exact_front(problems, context.budget, settings, replace(NO_RULES, **{name: getattr(rules, name)})))
-    ]
+    # That there is no plan is proven: what more is to be said of it may be cut short.
+    stops = Stops()
+
+    def leaves_none(name: str) -> bool:
+        return not len(
+            exact_front(problems, context.budget, settings, replace(NO_RULES, **{name: getattr(rules, name)}))
+        )
+
+    lone = [name for name in asked if stops.made(partial(leaves_none, name), otherwise=False)]
     named = " with ".join(flags[name] for name in lone[:1] or asked)
     mend = "Leave it out, or allow more." if lone else "Leave one of them out, or allow more."
     if lone[:1] == ["most_ticks"]:
-        quickest = fastest(problems, context.budget, settings)
+        quickest = stops.point(lambda: fastest(problems, context.budget, settings))
         if quickest is not None:
             mend = f"The fastest plan within the budget has {TICKS_PER_SECOND / quickest.decode_ticks:.4g} tokens/s."
     return RuledOutError(f"plans keep the budget, but none keeps {named} too.", where=named, mend=mend)

@@ -142,7 +142,9 @@ def print_answer(answer: Answer, console: Console) -> None:
         if answer.front.time_levels > 1:
             console.print(f"By speed: the least loss at {answer.front.time_levels} limits on the decoding step.")
         if answer.front.interrupted:
-            text = "The search was interrupted: these are proven, and others may be better."
+            console.print(Text("An interrupt ended the search: other plans may be better.", style="yellow"))
+        if answer.front.limited:
+            text = "The time limit ended a part of the search; `--time-limit` allows more."
             console.print(Text(text, style="yellow"))
         _print_simpler(answer, console)
     for option in answer.alternatives:

@@ -11,6 +11,7 @@ from solver.optimize.points import fastest
 from solver.optimize.problem import Budget, Point, Problem
 from solver.optimize.reductions import reduced
 from solver.optimize.side_rules import NO_RULES, SideRules
+from solver.optimize.stopping import Stops
 from solver.optimize.time_levels import least_risky_within, limits_between, time_levels
 from tests.optimize.instances import all_counts, problem, problems, unit_class
 
@@ -52,7 +53,7 @@ class TestLevels:
         safest = exact_front(list(map(reduced, instances)), budget, SETTINGS)[-1]
         assert quickest is not None
         limits = limits_between(quickest.decode_ticks, safest.decode_ticks, count)
-        levels = time_levels(instances, budget, SETTINGS, NO_RULES, limits)
+        levels = time_levels(instances, budget, SETTINGS, NO_RULES, limits, Stops())
         assert [level.most_ticks for level in levels] == limits
         everything = all_costs(instances, budget)
         for point in (quickest, *(level.point for level in levels)):
@@ -89,7 +90,7 @@ class TestLevels:
 
     def test_under_the_shortest_time_there_is_no_plan(self) -> None:
         instance = problem([unit_class("a", 1, [(1, 9, 5), (4, 1, 9)])])
-        levels = time_levels([instance], Budget(9), SETTINGS, NO_RULES, [4, 5, 9])
+        levels = time_levels([instance], Budget(9), SETTINGS, NO_RULES, [4, 5, 9], Stops())
         assert [(level.most_ticks, level.point.risk) for level in levels] == [(5, 9), (9, 1)]
 
 
