@@ -5,7 +5,8 @@ from typing import Any
 
 from solver.catalog.built_part import BuiltPart, PartTensor
 from solver.errors import BadInputError
-from solver.intake.meta import MetaModel, quiet_transformers
+from solver.intake.frameworks import frameworks
+from solver.intake.meta import MetaModel
 from solver.intake.reading import Reading
 
 
@@ -44,12 +45,11 @@ def with_parts(meta: MetaModel, reading: Reading, dtype: str) -> MetaModel:
     """
     if not reading.parts:
         return meta
-    transformers = quiet_transformers()
     import torch
 
     built: list[tuple[str, Any]] = []
     try:
-        with torch.device("meta"):
+        with frameworks() as transformers, torch.device("meta"):
             for part, content in reading.parts:
                 built.append((part.path, _built(part, content, transformers)))
                 built.extend(_module(tensor, meta.text_config) for tensor in part.tensors)

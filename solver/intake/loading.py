@@ -7,9 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from solver.errors import BadInputError
+from solver.intake.frameworks import frameworks
 from solver.intake.gguf_file import GgufFile
 from solver.intake.gguf_stub import write_stub
-from solver.intake.meta import MetaModel, quiet_transformers
+from solver.intake.meta import MetaModel
 
 
 def loaded_as(meta: MetaModel, names: Iterable[str]) -> dict[str, str]:
@@ -72,10 +73,9 @@ def gguf_config(file: GgufFile, left_out: Mapping[str, str]) -> dict[str, Any]:
         If torch or transformers is not installed.
 
     """
-    quiet_transformers()
-    from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
+    with frameworks(), tempfile.TemporaryDirectory() as folder:
+        from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
-    with tempfile.TemporaryDirectory() as folder:
         stub = Path(folder) / "header.gguf"
         try:
             write_stub(file, stub)

@@ -1,12 +1,11 @@
 """Builds a model on torch's meta device: all its modules and shapes, none of its weights.
 
-torch and transformers are imported here, in `loading`, `layers`, `parameters` and `built_parts` only, and not
-before they are needed.
+torch and transformers are imported here, in `frameworks`, `loading`, `layers`, `parameters` and `built_parts` only,
+and not before they are needed.
 """
 
 import json
 import tempfile
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from solver.errors import BadInputError, MissingError, NoDecoderError
+from solver.errors import BadInputError, NoDecoderError
+from solver.intake.frameworks import frameworks
 from solver.intake.source import ModelSource
 
 _NOT_FOR_META = ("quantization_config", "_attn_implementation", "attn_implementation")
@@ -52,28 +52,6 @@ class MetaModel:
         return (*self.model.named_parameters(), *chain.from_iterable(beside))
 
 
-def quiet_transformers() -> Any:
-    """Return the module transformers, silent below errors.
-
-    Raises
-    ------
-    MissingError
-        If torch or transformers is not installed.
-
-    """
-    try:
-        import transformers
-        from transformers.utils import logging
-    except ImportError as error:
-        raise MissingError(
-            f"transformers or torch cannot be imported ({error}).",
-            where="intake",
-            mend="`pip install torch transformers`, or plan from a finished model_analysis.json.",
-        ) from error
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    return transformers
-
-
 def knows_type(model_type: object) -> bool:
     """Return whether transformers has a class for a model type."""
     from transformers import CONFIG_MAPPING
@@ -81,8 +59,7 @@ def knows_type(model_type: object) -> bool:
     return isinstance(model_type, str) and model_type in CONFIG_MAPPING
 
 
-def _config_object(source: ModelSource, *, trust_remote_code: bool) -> Any:
-    transformers = quiet_transformers()
+def _config_object(source: ModelSource, transformers: Any, *, trust_remote_code: bool) -> Any:
     content = {key: value for key, value in source.config.items() if key not in _NOT_FOR_META}
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "config.json").write_text(json.dumps(content), encoding="utf-8")
@@ -90,9 +67,7 @@ def _config_object(source: ModelSource, *, trust_remote_code: bool) -> Any:
         own_code = trust_remote_code and source.folder is not None and "auto_map" in source.config
         location = str(source.folder) if own_code else folder
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return transformers.AutoConfig.from_pretrained(location, trust_remote_code=trust_remote_code)
+            return transformers.AutoConfig.from_pretrained(location, trust_remote_code=trust_remote_code)
         except Exception as error:
             raise _unreadable(source, _reason(error).replace(folder, source.name)) from error
 
@@ -185,6 +160,18 @@ def _model_class(transformers: Any, config: Any) -> Any:
     return None
 
 
+def _built(transformers: Any, chosen: Any, config: Any, dtype: str, *, trust_remote_code: bool) -> Any:
+    import torch
+
+    wanted = getattr(torch, dtype)
+    with torch.device("meta"):
+        if chosen is not None:
+            return chosen._from_config(config, dtype=wanted, attn_implementation="eager")
+        return transformers.AutoModelForCausalLM.from_config(
+            config, dtype=wanted, trust_remote_code=trust_remote_code, attn_implementation="eager"
+        )
+
+
 def build_on_meta(source: ModelSource, dtype: str, *, trust_remote_code: bool = False) -> MetaModel:
     """Return the model that a configuration describes, with parameters of shape and type only.
 
@@ -199,22 +186,12 @@ def build_on_meta(source: ModelSource, dtype: str, *, trust_remote_code: bool = 
         If torch or transformers is not installed.
 
     """
-    transformers = quiet_transformers()
-    import torch
-
-    config = _config_object(source, trust_remote_code=trust_remote_code)
-    _check_decoder(source, config)
-    chosen = _model_class(transformers, config)
-    wanted = getattr(torch, dtype)
-    try:
-        with warnings.catch_warnings(), torch.device("meta"):
-            warnings.simplefilter("ignore")
-            if chosen is not None:
-                model = chosen._from_config(config, dtype=wanted, attn_implementation="eager")
-            else:
-                model = transformers.AutoModelForCausalLM.from_config(
-                    config, dtype=wanted, trust_remote_code=trust_remote_code, attn_implementation="eager"
-                )
-    except Exception as error:
-        raise _unreadable(source, _reason(error)) from error
-    return MetaModel(model, config, transformers.__version__)
+    with frameworks() as transformers:
+        config = _config_object(source, transformers, trust_remote_code=trust_remote_code)
+        _check_decoder(source, config)
+        chosen = _model_class(transformers, config)
+        try:
+            model = _built(transformers, chosen, config, dtype, trust_remote_code=trust_remote_code)
+        except Exception as error:
+            raise _unreadable(source, _reason(error)) from error
+        return MetaModel(model, config, transformers.__version__)

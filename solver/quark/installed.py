@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from solver.errors import MissingError
+from solver.intake.frameworks import alone
 
 PACKAGE = "amd-quark"
 _INSTALL = "`pip install 'quant-plan-solver[quark]'` installs it."
@@ -29,14 +30,14 @@ def quiet() -> Iterator[None]:
     """Keep what Quark logs and prints off the terminal: stdout is for answers."""
     from quark.common.utils.log import ScreenLogger
 
-    level = ScreenLogger._shared_level
-    ScreenLogger.set_shared_level(logging.ERROR)
-    try:
-        with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
+    with alone, warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+        level = ScreenLogger._shared_level
+        ScreenLogger.set_shared_level(logging.ERROR)
+        warnings.simplefilter("ignore")
+        try:
             yield
-    finally:
-        ScreenLogger.set_shared_level(level)
+        finally:
+            ScreenLogger.set_shared_level(level)
 
 
 def reason_of(error: Exception) -> str:
