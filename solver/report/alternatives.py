@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from solver.plan.document import Alternative, Answer, Provenance
+from solver.plan.document import Alternative, Answer, FrontPart, Provenance
 from solver.plan.names import GUIDE
 from solver.units import format_count, format_size, format_size_both
 
@@ -121,6 +121,14 @@ def _print_simpler(answer: Answer, console: Console) -> None:
         console.print(Text(f"What you ask of the plan's form costs {_price(answer.price_nll)} perplexity here."))
 
 
+def _print_what_ended_it(front: FrontPart, console: Console) -> None:
+    if front.interrupted:
+        console.print(Text("An interrupt ended the search: other plans may be better.", style="yellow"))
+    if front.limited:
+        text = "The time limit ended a part of the search; `--time-limit` allows more."
+        console.print(Text(text, style="yellow"))
+
+
 def print_answer(answer: Answer, console: Console) -> None:
     """Print the question as understood, the alternatives, and what they rest on."""
     model, service = answer.model, answer.service
@@ -141,11 +149,7 @@ def print_answer(answer: Answer, console: Console) -> None:
         console.print(f"Picked from {answer.front.points:,} plans, {proven} in bytes and predicted loss; {exact}.")
         if answer.front.time_levels > 1:
             console.print(f"By speed: the least loss at {answer.front.time_levels} limits on the decoding step.")
-        if answer.front.interrupted:
-            console.print(Text("An interrupt ended the search: other plans may be better.", style="yellow"))
-        if answer.front.limited:
-            text = "The time limit ended a part of the search; `--time-limit` allows more."
-            console.print(Text(text, style="yellow"))
+        _print_what_ended_it(answer.front, console)
         _print_simpler(answer, console)
     for option in answer.alternatives:
         if GUIDE in option.name.split(", "):
