@@ -21,6 +21,8 @@ from solver.plan.files import read_plan, to_json, write_plan
 from solver.plan.request import PlanRequest
 
 MODEL = "Qwen/Qwen3-0.6B"
+UNKNOWN = ("--hardware", "mi355x", "--concurrency", "512", "--min-decode-tps", "26.48", "--time-limit", "1e-9")
+"""A speed that no plan of the front has, but some other one, and no time to find it."""
 SOLVE = Path(sys.executable).with_name("solve")
 PLAN = "quant_plan.json"
 _AMBIENT = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "SOLVE_DEBUG"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from solver.cli import main
-from tests.cli.conftest import MODEL, PLAN, SOLVE, Run, environment, refused
+from tests.cli.conftest import MODEL, PLAN, SOLVE, UNKNOWN, Run, environment, refused
 
 ON = ("--hardware", "mi300x")
 
@@ -296,13 +296,32 @@ class TestBadFiles:
 
 
 class TestLimitReached:
-    def test_ends_with_3_and_says_how_to_allow_more(self, analysed: Path, run: Run) -> None:
-        refused(run(*ON, "--max-overrides", "3", "--time-limit", "1e-9"), 3, "1e-09 s", "`--time-limit`")
+    def test_without_any_plan_ends_with_3_and_says_how_to_allow_more(self, analysed: Path, run: Run) -> None:
+        refused(run(*UNKNOWN), 3, "1e-09 s", "`--time-limit`")
 
-    def test_is_a_document_too(self, analysed: Path, run: Run) -> None:
-        done = run(*ON, "--max-overrides", "3", "--time-limit", "1e-9", "--json")
+    def test_without_any_plan_is_a_document_too(self, analysed: Path, run: Run) -> None:
+        done = run(*UNKNOWN, "--json")
         assert done.code == 3
         assert done.document["error"]["kind"] == "limit_reached"
+
+    def test_with_plans_ends_with_0_and_says_that_there_may_be_more(self, analysed: Path, run: Run) -> None:
+        done = run(*ON, "--max-overrides", "3", "--time-limit", "1e-9")
+        assert done.code == 0
+        assert "The time limit ended a part of the search" in done.out
+        front = run(*ON, "--max-overrides", "3", "--time-limit", "1e-9", "--json").document["front"]
+        assert (front["limited"], front["complete"], front["interrupted"]) == (True, False, False)
+
+    def test_beside_a_whole_front_leaves_out_what_was_asked_for_besides(self, analysed: Path, run: Run) -> None:
+        flags = ("--faster", "2", "--diverse", "1", "--json")
+        whole, cut = (run(*ON, *flags, *more).document for more in ((), ("--time-limit", "1e-9")))
+        assert (cut["front"]["complete"], cut["front"]["limited"]) == (True, True)
+        assert cut["front"]["points"] == whole["front"]["points"]
+        assert {plan["name"] for plan in cut["alternatives"]} < {plan["name"] for plan in whole["alternatives"]}
+
+    def test_leaves_what_is_proven_to_have_no_plan_without_one(self, analysed: Path, run: Run) -> None:
+        refused(
+            run(*ON, "--budget", "100MB", "--time-limit", "1e-9"), 1, "no plan fits 100.00 MB", "the smallest takes"
+        )
 
 
 class TestMissing:
@@ -375,7 +394,7 @@ class TestProcesses:
             ((MODEL, *ON, "--bogus"), 2),
             ((MODEL,), 4),
             pytest.param((MODEL, *ON, "--budget", "100MB"), 1, marks=pytest.mark.slow),
-            pytest.param((MODEL, *ON, "--max-overrides", "3", "--time-limit", "1e-9"), 3, marks=pytest.mark.slow),
+            pytest.param((MODEL, *UNKNOWN), 3, marks=pytest.mark.slow),
         ],
         ids=str,
     )
@@ -432,7 +451,7 @@ FAILURES = [
     (*ON, "--budget", "12", "--yes"),
     (*ON, "--exclude", "nothing*", "--yes"),
     (*ON, "--choose", "99", "--yes"),
-    (*ON, "--max-overrides", "3", "--time-limit", "1e-9", "--yes"),
+    (*UNKNOWN, "--yes"),
     (*ON, "--profiles", "nowhere", "--yes"),
     ("--yes",),
     ("./nowhere", *ON, "--yes"),
