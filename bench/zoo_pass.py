@@ -97,7 +97,8 @@ def main(kind: str, names: set[str] | None = None) -> None:
                 if isinstance(error, PlannerError):
                     lines.append(refused(record, error.what))
         seconds = time.process_time() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    # Linux counts in KiB.
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 10**6
     print(json.dumps({"built": built, "seconds": seconds, "peak_mb": peak, "lines": lines}))
 
 

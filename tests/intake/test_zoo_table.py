@@ -10,6 +10,15 @@ from tests.intake.test_zoo import READABLE, REFUSED
 LINES = {line.split(" | ")[0].removeprefix("| "): line for line in DOCUMENT.read_text(encoding="utf-8").splitlines()}
 
 
+def test_states_the_goal_of_cost_and_that_it_is_kept() -> None:
+    costs = [line.strip("| ").split(" | ") for line in LINES.values() if line.endswith("| yes |")]
+    assert [(cells[0].split(" ")[0], cells[-2], float(cells[-3]) <= float(cells[-2])) for cells in costs] == [
+        ("CPU", "1.3", True),
+        ("MB", "1", True),
+    ]
+    assert "| no |" not in DOCUMENT.read_text(encoding="utf-8")
+
+
 def test_has_every_configuration() -> None:
     assert set(ZOO) <= set(LINES)
 

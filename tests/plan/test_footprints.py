@@ -88,27 +88,55 @@ def test_where_no_layer_may_have_a_scheme_the_unquantized_bill_stands_alone(tmp_
         api.solve(request, catalog=catalog)
 
 
+def check_limits(model: str, bill: UniformBill, analyse: Analyse, catalog: Catalog, fields: dict[str, int]) -> None:
+    """Check by further bills that what fits at most fits, and that one more does not."""
+    limit = analyse(model).inventory.max_context  # type: ignore[union-attr]
+    if not bill.fits:
+        assert bill.highest_concurrency == 0
+        return
+    for asked, fits in (
+        ({"context": bill.longest_context}, True),
+        ({"context": bill.longest_context + 1}, False),
+        ({"concurrency": bill.highest_concurrency}, True),
+        ({"concurrency": bill.highest_concurrency + 1}, False),
+    ):
+        assert min(asked.values()) > 0
+        if asked.get("context", 1) > (limit or 0):
+            continue
+        again = line(report(model, analyse, catalog, **fields, **asked), bill.scheme)
+        assert again.fits is fits, (bill.scheme, asked)
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_the_limits_fit_and_one_more_does_not(model: str, analyse: Analyse, catalog: Catalog) -> None:
-    budget = 40 * 10**9
-    found = report(model, analyse, catalog, budget_bytes=budget)
-    limit = analyse(model).inventory.max_context  # type: ignore[union-attr]
-    for bill in found.bills[:4]:
-        if not bill.fits:
-            assert bill.highest_concurrency == 0
-            continue
-        assert bill.longest_context
-        assert bill.highest_concurrency
-        for fields, fits in (
-            ({"context": bill.longest_context}, True),
-            ({"context": bill.longest_context + 1}, False),
-            ({"concurrency": bill.highest_concurrency}, True),
-            ({"concurrency": bill.highest_concurrency + 1}, False),
-        ):
-            if fields.get("context", 1) > (limit or 0):
-                continue
-            again = line(report(model, analyse, catalog, budget_bytes=budget, **fields), bill.scheme)
-            assert again.fits is fits, (bill.scheme, fields)
+    fields = {"budget_bytes": 40 * 10**9}
+    for bill in report(model, analyse, catalog, **fields).bills[:4]:
+        check_limits(model, bill, analyse, catalog, fields)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "gigabytes", "devices"),
+    [
+        ("Qwen/Qwen3-Next-80B-A3B-Instruct", 50, 4),
+        ("ibm-granite/granite-4.0-h-small", 40, 2),
+        ("LiquidAI/LFM2-1.2B", 4, 1),
+        ("deepseek-ai/DeepSeek-V2-Lite", 36, 1),
+        ("deepseek-ai/DeepSeek-V2-Lite", 22, 2),
+        ("google/gemma-3-27b-it", 32, 2),
+        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", 60, 4),
+    ],
+)
+def test_the_limits_hold_for_every_kind_of_cache_and_over_devices(
+    model: str, gigabytes: int, devices: int, analyse: Analyse, catalog: Catalog
+) -> None:
+    # Delta attention, Mamba-2, convolutions, latent attention, windows and chunks beside full attention.
+    fields = {"budget_bytes": gigabytes * 10**9, "tensor_parallel": devices}
+    bills = report(model, analyse, catalog, **fields).bills
+    assert bills[0].scheme == NATIVE
+    assert bills[0].fits
+    for bill in (bills[0], bills[len(bills) // 2], bills[-1]):
+        check_limits(model, bill, analyse, catalog, fields)
 
 
 def test_experts_shared_out_whole_take_as_much_as_cut_ones_where_both_divide(
