@@ -14,6 +14,7 @@ import bench.quark_exports
 import bench.quark_plans
 import bench.quark_schemes
 import bench.sweep
+import bench.weights
 import bench.zoo  # noqa: F401  all register themselves
 from bench.environment import RESULTS, environment
 from bench.registry import SPECS, Row, Skipped

@@ -49,6 +49,9 @@ class FusedGroup(Profile):
 
     name: str
     roles: tuple[str, ...]
+    stand_ins: dict[str, str] = Field(
+        default_factory=dict, description="roles that some blocks lack, each with the one that is loaded in its place"
+    )
 
 
 class NativeRoles(Profile):
@@ -132,6 +135,9 @@ class Backend(Profile):
     bandwidth_fraction: Quantity
     compute_fraction: Quantity = Field(description="of the peak rate, where a device has no sustained one")
     fused_groups: tuple[FusedGroup, ...]
+    vocab_multiple: Quantity | None = Field(
+        default=None, description="of which the rows of embeddings and heads are a multiple; none: of any number"
+    )
     native_only_roles: tuple[str, ...]
     native_only_in: tuple[NativeRoles, ...] = Field(default=(), description="further such roles of some models")
     dequantized_roles: tuple[str, ...] = Field(
@@ -149,6 +155,11 @@ class Backend(Profile):
         """Return whether layers of a role of a model are loaded in the model's own type only."""
         further = (row.roles for row in self.native_only_in if model_type in row.model_types)
         return role in self.native_only_roles or any(role in roles for roles in further)
+
+    @property
+    def vocab_rows(self) -> int:
+        """Rows of which embeddings and heads have a multiple."""
+        return 1 if self.vocab_multiple is None else int(self.vocab_multiple.value)
 
     @property
     def outside_fraction(self) -> tuple[FootprintName, ...]:

@@ -26,11 +26,19 @@ class Role(Profile):
     parts: int = Field(default=1, gt=0, description="projections of the same size that the weight holds")
 
 
+class CutParameters(Profile):
+    """Parameters outside the layers that tensor parallelism cuts; their names as in the checkpoint."""
+
+    patterns: tuple[str, ...]
+    source: str
+
+
 class Roles(Profile):
     """All roles, in the order in which their patterns are tried."""
 
     source: str
     roles: tuple[Role, ...]
+    cut_parameters: CutParameters | None = None
 
     def of(self, path: str) -> Role:
         """Return the role of a module path (or of a family name with its placeholders)."""
@@ -43,6 +51,15 @@ class Roles(Profile):
     def named(self, name: str) -> Role:
         """Return the role called `name`."""
         return self._by_name[name]
+
+    def cuts(self, parameter: str) -> bool:
+        """Return whether tensor parallelism cuts a parameter outside the layers, by its name."""
+        return any(pattern.match(parameter) for pattern in self._cut)
+
+    @cached_property
+    def _cut(self) -> list[re.Pattern[str]]:
+        patterns = () if self.cut_parameters is None else self.cut_parameters.patterns
+        return [re.compile(translate(pattern)) for pattern in patterns]
 
     @cached_property
     def _compiled(self) -> list[tuple[re.Pattern[str], Role]]:

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 from solver.catalog.roles import Live, Roles
 from solver.intake.inventory import Inventory
-from solver.rules.service import Service, served_dtype_bytes, shard_shape
+from solver.rules.service import Service, served_dtype_bytes
+from solver.rules.shards import shard_shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from solver.cost.kv_cache import cache_need
 from solver.cost.weights import dequantized_bytes, held_bytes, read_share
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.rules.options import support_of
-from solver.rules.service import Service, shard_shape
+from solver.rules.service import Service
+from solver.rules.shards import shard_shape
 from solver.units import ceil_div
 
 TICKS_PER_SECOND = 10**12

@@ -39,7 +39,8 @@ def _parameters(group: ParameterGroup, stage: range, *, first: bool, last: bool,
         held = (first or (last and tied)) if group.part == "embedding" else last if group.part == "norm" else first
         return group if held else None
     blocks, kept = sum(part.last - part.first + 1 for part in group.blocks), _indices(group.blocks, stage)
-    share = {name: getattr(group, name) * len(kept) // blocks for name in ("elements", "tensors", "wide_elements")}
+    counts = ("elements", "tensors", "wide_elements", "cut_elements")
+    share = {name: getattr(group, name) * len(kept) // blocks for name in counts}
     return group.model_copy(update={"blocks": to_ranges(kept), **share}) if kept else None
 
 

@@ -1,4 +1,4 @@
-"""Bytes of weights: of each layer under each scheme, and of everything that stays native."""
+"""Bytes of layers' weights, under each scheme or native."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -11,10 +11,9 @@ from solver.intake.inventory import Inventory, LayerFamily
 from solver.intake.stored_layout import StoredLayout
 from solver.rules.options import support_of
 from solver.rules.patterns import first_match
-from solver.rules.service import Service, served_dtype_bytes, shard_shape
+from solver.rules.service import Service, served_dtype_bytes
+from solver.rules.shards import shard_shape, times_held
 from solver.units import ceil_div, round_up
-
-_WIDE_BYTES = 4
 
 
 def padded_shape(inputs: int, outputs: int, role: Role, padding: Padding) -> tuple[int, int]:
@@ -57,7 +56,7 @@ def layer_bytes(
     inputs, outputs = shard_shape(family, role, service, inventory)
     if padding is not None and scheme is not None and role.kind == "experts":
         inputs, outputs = padded_shape(inputs, outputs, role, padding)
-    layout = scheme if scheme is not None else _layout(family.stored, inventory)
+    layout = scheme if scheme is not None else stored_layout(family.stored, inventory)
     return layout.size_bytes(inputs, outputs, served_dtype_bytes(inventory))
 
 
@@ -67,11 +66,18 @@ def held_bytes(
     """Return the bytes that the fullest device holds of this family's layers in one block, padded as kernels do."""
     row = None if scheme is None else support_of(service, scheme, role, model_type)
     one = layer_bytes(family, scheme, role, service, inventory, None if row is None else row.padding)
-    return one * service.layers_per_device(family, role)
+    return one * service.layers_per_device(family, role) * times_held(family, role, service, inventory)
 
 
-def _layout(stored: str | None, inventory: Inventory) -> StoredLayout:
-    """Return the format called `stored`, which the inventory describes."""
+def stored_layout(stored: str | None, inventory: Inventory) -> StoredLayout:
+    """Return the format called `stored`.
+
+    Raises
+    ------
+    LookupError
+        If the inventory does not describe it.
+
+    """
     if stored is None or inventory.quantized is None:
         raise LookupError(stored)
     return inventory.quantized.layout(stored)
@@ -86,32 +92,14 @@ def mtp_bytes(service: Service, roles: Roles, inventory: Inventory) -> int:
     if mtp is None or not service.keep_mtp:
         return 0
     linears = sum(
-        layer_bytes(family, None, role, service, inventory) * service.layers_per_device(family, role)
+        layer_bytes(family, None, role, service, inventory)
+        * service.layers_per_device(family, role)
+        * times_held(family, role, service, inventory)
         for family in mtp.families
         for role in (roles.named(family.role),)
     )
     plain = mtp.replicated_elements + ceil_div(mtp.sharded_elements, service.tensor_parallel)
     return mtp.layers * linears + plain * served_dtype_bytes(inventory) + mtp.buffer_bytes
-
-
-def other_bytes(service: Service, inventory: Inventory) -> int:
-    """Return the bytes on one device of all parameters outside the layers.
-
-    Embeddings are cut by vocabulary; norms, biases, routers, vision towers and buffers are replicated. What
-    transformers keeps in float32, Quark writes in float32.
-    """
-    dtype_bytes = served_dtype_bytes(inventory)
-    total = inventory.buffer_bytes
-    for group in inventory.others:
-        embedding = group.part == "embedding"
-        elements = ceil_div(group.elements, service.tensor_parallel) if embedding else group.elements
-        if group.stored is not None:
-            rows = ceil_div(elements, inventory.hidden_size)
-            total += _layout(group.stored, inventory).size_bytes(inventory.hidden_size, rows, dtype_bytes)
-            continue
-        wide = group.wide_elements if inventory.dtype_bytes < _WIDE_BYTES else 0
-        total += elements * dtype_bytes + wide * (_WIDE_BYTES - dtype_bytes)
-    return total
 
 
 def kv_scale_bytes(scheme: KvScheme, kv_patterns: Sequence[str], inventory: Inventory) -> int:

@@ -95,12 +95,16 @@ def _with_head(
 def _groups(tensors: Sequence[TensorInfo], roles: Roles) -> tuple[ParameterGroup, ...]:
     elements: dict[str, int] = defaultdict(int)
     counts: dict[str, int] = defaultdict(int)
+    cut: dict[str, int] = defaultdict(int)
     for tensor in tensors:
         part = part_of(tensor.name, roles)
         elements[part] += tensor.elements or 0
         counts[part] += 1
+        cut[part] += (tensor.elements or 0) if part != "vision" and roles.cuts(tensor.name) else 0
     return tuple(
-        ParameterGroup.model_validate({"part": part, "elements": elements[part], "tensors": counts[part]})
+        ParameterGroup.model_validate(
+            {"part": part, "elements": elements[part], "tensors": counts[part], "cut_elements": cut[part]}
+        )
         for part in sorted(elements)
     )
 

@@ -84,6 +84,9 @@ class ParameterGroup(Record):
     elements: int = Field(description="in all blocks together")
     tensors: int
     wide_elements: int = Field(default=0, description="those that transformers keeps in float32")
+    cut_elements: int = Field(
+        default=0, ge=0, description="those that tensor parallelism cuts, embeddings and biases of layers left out"
+    )
     stored: str | None = Field(default=None, description="format in which the checkpoint holds it, if quantized")
 
 

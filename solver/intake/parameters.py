@@ -15,12 +15,14 @@ _QUANTIZED_PARTS = frozenset({"embedding", "router"})
 
 def part_of(name: str, roles: Roles) -> str:
     """Return the part of the model that a parameter outside the layers belongs to."""
-    kind = roles.of(name.rsplit(".", 1)[0]).kind
+    role = roles.of(name.rsplit(".", 1)[0])
+    kind = role.kind
     leaf = name.rsplit(".", 1)[-1]
     if kind == "vision":
         return "vision"
     if kind in {"embedding", "head"}:
-        return "embedding"
+        # Tables of positions are on every device, those of words are cut.
+        return "other" if role.parallel == "replicated" else "embedding"
     if "norm" in name.lower():
         return "norm"
     if kind == "router":
@@ -40,19 +42,23 @@ def other_parameters(
     import torch
 
     in_layers = {name for layer in found for name in layer.parameters}
-    members: dict[tuple[str, str | None, int | None], list[Any]] = defaultdict(list)
+    members: dict[tuple[str, str | None, int | None], list[tuple[Any, bool]]] = defaultdict(list)
     for name, parameter in named:
         if name not in in_layers:
             family, block = family_name(name)
             part, module = part_of(family, roles), name.rsplit(".", 1)[0]
             matrix = parameter.dim() == 2 and part in _QUANTIZED_PARTS
             stored = stored_as(module, roles.of(family.rsplit(".", 1)[0]).kind) if matrix else None
-            members[part, stored, None if part == "vision" else block].append(parameter)
-    alike: dict[tuple[str, str, int, int, int, bool], list[int | None]] = defaultdict(list)
+            cut = part != "vision" and roles.cuts(family)
+            members[part, stored, None if part == "vision" else block].append((parameter, cut))
+    alike: dict[tuple[str, str, int, int, int, int, bool], list[int | None]] = defaultdict(list)
     for (part, stored, block), parameters in members.items():
-        elements = sum(parameter.numel() for parameter in parameters)
-        wide = sum(parameter.numel() for parameter in parameters if parameter.dtype is torch.float32)
-        alike[part, stored or "", elements, len(parameters), wide, block is None].append(block)
+        sizes = [(parameter.numel(), parameter.dtype is torch.float32, cut) for parameter, cut in parameters]
+        elements = sum(size for size, _, _ in sizes)
+        wide_elements = sum(size for size, wide, _ in sizes if wide)
+        cut_elements = sum(size for size, _, cut in sizes if cut)
+        key = part, stored or "", elements, len(parameters), wide_elements, cut_elements, block is None
+        alike[key].append(block)
     return tuple(
         ParameterGroup.model_validate(
             {
@@ -60,9 +66,10 @@ def other_parameters(
                 "blocks": to_ranges(block for block in blocks if block is not None),
                 "elements": elements * len(blocks),
                 "tensors": tensors * len(blocks),
-                "wide_elements": wide * len(blocks),
+                "wide_elements": wide_elements * len(blocks),
+                "cut_elements": cut_elements * len(blocks),
                 "stored": stored or None,
             }
         )
-        for (part, stored, elements, tensors, wide, _), blocks in sorted(alike.items())
+        for (part, stored, elements, tensors, wide_elements, cut_elements, _), blocks in sorted(alike.items())
     )

@@ -8,8 +8,9 @@ from functools import cache, cached_property
 from solver.catalog import NATIVE, Catalog
 from solver.catalog.scheme import Scheme
 from solver.cost.footprint import footprint
+from solver.cost.parameters import other_bytes
 from solver.cost.roofline import Roofline
-from solver.cost.weights import dequantized_bytes, held_bytes, kv_scale_bytes, mtp_bytes, other_bytes
+from solver.cost.weights import dequantized_bytes, held_bytes, kv_scale_bytes, mtp_bytes
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.optimize.problem import RISK_STEPS_PER_NAT, Option, Problem, UnitClass, Vector
 from solver.risk.model import RiskModel
@@ -177,7 +178,7 @@ def build_problem(
         classes=_classes(units, choices, costs, settings),
         fixed=(
             native[0]
-            + other_bytes(costs.service, costs.inventory)
+            + other_bytes(costs.service, costs.catalog.roles, costs.inventory)
             + mtp_bytes(costs.service, costs.catalog.roles, costs.inventory)
             + scales,
             round(RISK_STEPS_PER_NAT * kv_risk),

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from solver.catalog.algorithm import Algorithm
 from solver.cost.footprint import footprint
-from solver.cost.weights import kv_scale_bytes, mtp_bytes, other_bytes
+from solver.cost.parameters import other_bytes
+from solver.cost.weights import kv_scale_bytes, mtp_bytes
 from solver.optimize.core import Row
 from solver.plan.context import Context
 from solver.plan.settings import settings_target
@@ -45,7 +46,7 @@ def _closed_by(context: Context, row: Settings) -> frozenset[str]:
 def _fixed_bytes(context: Context, row: Settings, dequantized_bytes: int) -> int:
     """Return the bytes of a row that no layer's scheme changes, as far as the budget bounds them."""
     service, inventory, catalog = context.service, context.inventory, context.catalog
-    weights = other_bytes(service, inventory) + mtp_bytes(service, catalog.roles, inventory)
+    weights = other_bytes(service, catalog.roles, inventory) + mtp_bytes(service, catalog.roles, inventory)
     if row.kv_cache_scheme is not None:
         kv_scheme = catalog.kv_schemes.get(row.kv_cache_scheme)
         weights += kv_scale_bytes(kv_scheme, context.template.kv_layers, inventory)

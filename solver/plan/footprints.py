@@ -10,9 +10,10 @@ from solver.catalog import NATIVE, Catalog
 from solver.catalog.scheme import Scheme
 from solver.cost.footprint import Footprint, footprint
 from solver.cost.limits import largest
+from solver.cost.parameters import other_bytes
 from solver.cost.roofline import Placed, Roofline
 from solver.cost.stages import stage_inventories
-from solver.cost.weights import held_bytes, kv_scale_bytes, mtp_bytes, other_bytes
+from solver.cost.weights import held_bytes, kv_scale_bytes, mtp_bytes
 from solver.errors import BadInputError
 from solver.intake.analysis import ModelAnalysis
 from solver.intake.inventory import Inventory
@@ -101,7 +102,7 @@ class _Stage:
         """Return the bill of one device of this stage, with the scheme wherever it may be."""
         context = self.context
         roles, inventory, model_type = context.catalog.roles, context.inventory, context.analysis.model.model_type
-        weights = other_bytes(service, inventory) + mtp_bytes(service, roles, inventory)
+        weights = other_bytes(service, roles, inventory) + mtp_bytes(service, roles, inventory)
         for item in self.placed(scheme):
             role = roles.named(item.family.role)
             weights += item.blocks * held_bytes(item.family, item.scheme, role, service, inventory, model_type)

@@ -4,7 +4,8 @@ from collections import Counter
 from dataclasses import replace
 
 from solver.catalog import NATIVE
-from solver.cost.weights import held_bytes, other_bytes
+from solver.cost.parameters import other_bytes
+from solver.cost.weights import held_bytes
 from solver.errors import ClashingRule, InfeasibleError, NoAnswerError, Repair
 from solver.optimize.core import BUDGET, minimal_core
 from solver.optimize.points import smallest_of_all
@@ -39,7 +40,7 @@ def _items(context: Context, choices: Choices, problems: list[Problem]) -> dict[
         scheme = None if name == NATIVE else catalog.schemes.get(name)
         held = held_bytes(member.family, scheme, role, service, inventory, context.analysis.model.model_type)
         sizes[f"{role.live or role.kind} weights"] += held
-    sizes["embedding and norm weights"] += other_bytes(service, inventory)
+    sizes["embedding and norm weights"] += other_bytes(service, catalog.roles, inventory)
     sizes["other weights"] = least.weights_bytes - sizes.total()
     if context.budget.scope == "total":
         sizes["KV cache"] = least.problem.kv_cache_bytes

@@ -11,8 +11,8 @@ from solver.plan.context import Context
 from solver.plan.explanation import LayerPart, UnitPart
 from solver.plan.pins import members_of
 from solver.rules.patterns import first_match, matches
-from solver.rules.service import shard_shape
 from solver.rules.settings import kv_patterns_reach_the_cache
+from solver.rules.shards import shard_shape
 from solver.rules.units import Member, Unit, partition
 
 

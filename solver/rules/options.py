@@ -8,7 +8,8 @@ from solver.catalog.roles import Role
 from solver.catalog.scheme import Scheme
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.rules.refusal import Refusal
-from solver.rules.service import Service, shard_shape
+from solver.rules.service import Service
+from solver.rules.shards import shard_shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,22 +67,3 @@ class Service:
 def served_dtype_bytes(inventory: Inventory) -> int:
     """Return the bytes of one native element in service: float32 checkpoints are served in 16 bits."""
     return min(2, inventory.dtype_bytes)
-
-
-def shard_shape(family: LayerFamily, role: Role, service: Service, inventory: Inventory) -> tuple[int, int]:
-    """Return (in_features, out_features) of the part of one layer that one device holds.
-
-    Column-parallel layers are cut along out_features, row-parallel ones along in_features. k and v are cut by
-    heads: where there are fewer heads than devices, each device holds a whole one. Experts that are shared out whole
-    are not cut.
-    """
-    tp = service.tensor_parallel
-    inputs, outputs = family.in_features, family.out_features
-    if tp == 1 or role.parallel == "replicated" or (service.expert_parallel and role.kind == "experts"):
-        return inputs, outputs
-    if role.parallel == "row":
-        return ceil_div(inputs, tp), outputs
-    if role.name in {"k", "v"}:
-        heads = max((group.kv_heads for group in inventory.caches), default=1)
-        return inputs, ceil_div(outputs, heads) * service.kv_heads_per_device(heads)
-    return inputs, ceil_div(outputs, tp)

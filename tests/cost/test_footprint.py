@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from solver.catalog import Catalog
 from solver.cost.footprint import footprint
-from solver.cost.weights import dequantized_bytes, layer_bytes, other_bytes, read_share
+from solver.cost.parameters import other_bytes
+from solver.cost.weights import dequantized_bytes, layer_bytes, read_share
 from solver.intake.inventory import Inventory, LayerFamily
-from solver.rules.service import Service, shard_shape
+from solver.rules.service import Service
+from solver.rules.shards import shard_shape
 from tests.conftest import REQUIRED_MODELS, Analyse, Solve
 from tests.cost.test_kv_cache import service
 
@@ -51,7 +53,7 @@ class TestWeights:
         predictor = inventory.mtp.size_bytes if inventory.mtp else 0
         assert predictor is not None
         held = inventory.checkpoint_bytes - predictor + 2 * kept_in_float32 + loaded_wider
-        assert layers + other_bytes(one, inventory) == held
+        assert layers + other_bytes(one, catalog.roles, inventory) == held
         assert (predictor > 0) == (model == "deepseek-ai/DeepSeek-V3")
         assert (loaded_wider > 0) == (model == "deepseek-ai/DeepSeek-V3")
         assert (kept_in_float32 > 0) == (model == "deepseek-ai/DeepSeek-V3")

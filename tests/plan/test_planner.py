@@ -9,7 +9,8 @@ import pytest
 
 from solver import api
 from solver.catalog import NATIVE, Catalog
-from solver.cost.weights import layer_bytes, other_bytes
+from solver.cost.parameters import other_bytes
+from solver.cost.weights import layer_bytes
 from solver.errors import BadInputError, InfeasibleError, NoAnswerError, UnknownNameError
 from solver.intake.analysis import ModelAnalysis
 from solver.plan.alternatives import knee, pick
@@ -79,7 +80,7 @@ class TestRequiredModels:
         risk = RiskModel(catalog.sensitivities.get("prior"), catalog.roles, inventory, answer.model.model_type)
         for item in answer.alternatives:
             algorithms = [catalog.algorithms.get(name) for name in (item.algorithm or "").split(",") if name]
-            size, loss = other_bytes(service, inventory), 0.0
+            size, loss = other_bytes(service, catalog.roles, inventory), 0.0
             for family in inventory.layers:
                 role = catalog.roles.named(family.role)
                 for block in family.block_indices or (None,):

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from solver.catalog import NATIVE, Catalog
 from solver.catalog.scheme import Scheme
 from solver.catalog.template import Template
-from solver.cost.weights import kv_scale_bytes, layer_bytes, other_bytes
+from solver.cost.parameters import other_bytes
+from solver.cost.weights import kv_scale_bytes, layer_bytes
 from solver.intake.inventory import Inventory, LayerFamily
 from solver.rules.patterns import matches_path
 from solver.rules.service import Service
@@ -130,7 +131,7 @@ def predicted_bytes(
 ) -> int:
     """Return the bytes of the whole checkpoint by the planner's own functions."""
     service = Service(catalog.hardware.get("mi300x"), catalog.backends.get("none"), 4096, 1, 1)
-    total = other_bytes(service, inventory)
+    total = other_bytes(service, catalog.roles, inventory)
     for family in inventory.layers:
         role = catalog.roles.named(family.role)
         for path in family.paths():
