@@ -11,7 +11,7 @@ from solver.capacity.measured import Measured, throughput
 from solver.capacity.sizes import outline, slot_numbers
 from solver.capacity.speed import Speed, estimated, measured
 from solver.catalog import Catalog
-from solver.errors import BadInputError, PlannerError
+from solver.errors import BadInputError, InfeasibleError, PlannerError
 from solver.intake.analysis import ModelAnalysis
 from solver.plan.document import Alternative, Answer, ServicePart
 from solver.plan.footprints import FootprintReport
@@ -145,7 +145,11 @@ class Offers:
         bill = self.bill(self.request(load, kind, tensor_parallel, 1))
         found = outline(bill, load.output_tokens, prompt_share(bill.service, load.prompt_tokens), self.catalog)
         for slots in slot_numbers(found, traffic_of(load)):
-            answer = self.answer(self.request(load, kind, tensor_parallel, slots))
+            try:
+                answer = self.answer(self.request(load, kind, tensor_parallel, slots))
+            except InfeasibleError:
+                # The bills are for an fp8 cache, which plans may not have.
+                continue
             for plan in answer.alternatives:
                 speed = None if plan.name in {GUIDE, UNBOUND} else self._speed(load, kind, answer, plan)
                 if speed is not None:

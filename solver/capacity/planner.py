@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from solver.capacity.measured import Measured, read_measured
 from solver.capacity.options import Question
 from solver.capacity.placement import Found, place
 from solver.capacity.problem import PRICE_STEPS, Minimized, Problem
-from solver.capacity.question import Asked, kinds_of, question_of
+from solver.capacity.question import Asked, planned_anew, question_of, with_slower
 from solver.capacity.refusal import refusal
 from solver.catalog import Catalog
 from solver.errors import BadInputError
@@ -132,18 +133,14 @@ def capacity(
     problem = question.problem()
     tell("placing replicas")
     found = place(problem, settings)
+    if found is None and any(load.min_tokens_per_second is not None for load in fleet.models):
+        # What clashes with a floor on speed, and what a lower one would give, only slower plans can tell.
+        question = with_slower(asked, offers, question)
+        problem = question.problem()
+        found = place(problem, settings)
     if found is None:
         tell("looking for what clashes, and what helps")
-        raise refusal(fleet, question, settings, lambda model, tokens: _shorter(asked, offers, question, model, tokens))
+        raise refusal(fleet, question, settings, partial(planned_anew, asked, offers, question))
     tell("looking for how much more traffic fits")
     quick = replace(settings, deterministic_seconds=min(time_limit, _QUICK_SECONDS))
     return document(asked, offers, question, problem, found, headrooms(question, quick) if headroom else ())
-
-
-def _shorter(asked: Asked, offers: Offers, question: Question, model: int, tokens: int) -> Question:
-    """Return the question with another number of prompt tokens of one model, planned for anew."""
-    load = asked.fleet.models[model].model_copy(update={"prompt_tokens": tokens})
-    kinds, _ = kinds_of(asked.fleet, asked.catalog)
-    candidates = list(question.candidates)
-    candidates[model] = tuple(offers.candidates(load, kinds))
-    return replace(question, candidates=tuple(candidates))

@@ -1,10 +1,11 @@
 """From a fleet to the question about it: its nodes, its demands, and the candidates for them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from solver.capacity.candidates import Candidate, Kind, Offers
-from solver.capacity.fleet import Fleet
+from solver.capacity.fleet import Fleet, ModelLoad
 from solver.capacity.layouts import traffic_of
 from solver.capacity.options import Demand, Question, tokens_per_second, weights_of
 from solver.capacity.problem import PRICE_STEPS, Minimized, Node
@@ -91,3 +92,31 @@ def question_of(asked: Asked, offers: Offers) -> Question:
     ]
     nodes = nodes_of(fleet, catalog, candidates)
     return Question(demands, candidates, nodes, weights_of(outputs), asked.survive, asked.minimized)
+
+
+def _widely(load: ModelLoad, kinds: Sequence[Kind], offers: Offers) -> tuple[Candidate, ...]:
+    """Return the candidates for a load, and those that its floor on speed leaves out."""
+    found = offers.candidates(load, kinds)
+    if load.min_tokens_per_second is not None:
+        planned = {_layout(item) for item in found}
+        slower = offers.candidates(load.model_copy(update={"min_tokens_per_second": None}), kinds)
+        found += [item for item in slower if _layout(item) not in planned]
+    return tuple(found)
+
+
+def _layout(item: Candidate) -> tuple[int, int, int]:
+    return item.kind, item.service.tensor_parallel, item.service.concurrency
+
+
+def with_slower(asked: Asked, offers: Offers, question: Question) -> Question:
+    """Return the question with candidates that the floors on speed leave out too."""
+    kinds, _ = kinds_of(asked.fleet, asked.catalog)
+    return replace(question, candidates=tuple(_widely(load, kinds, offers) for load in asked.fleet.models))
+
+
+def planned_anew(asked: Asked, offers: Offers, question: Question, model: int, changes: Mapping[str, Any]) -> Question:
+    """Return the question with the candidates for a load that is changed; demands stay as they are."""
+    kinds, _ = kinds_of(asked.fleet, asked.catalog)
+    found = _widely(asked.fleet.models[model].model_copy(update=dict(changes)), kinds, offers)
+    candidates = (*question.candidates[:model], found, *question.candidates[model + 1 :])
+    return replace(question, candidates=candidates)

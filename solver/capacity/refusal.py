@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from solver.capacity.candidates import Kind, Offers
-from solver.capacity.clash import NODES, find_clash, told
+from solver.capacity.clash import NODES, SURVIVE, find_clash, told
 from solver.capacity.fleet import Fleet, ModelLoad
 from solver.capacity.layouts import parallelisms
 from solver.capacity.options import Question
-from solver.capacity.repairs import Repairs, Shorter
+from solver.capacity.repairs import Anew, Repairs
 from solver.errors import BadInputError, MissingError, NoAnswerError
 from solver.optimize.cpsat import SolverSettings
 
@@ -40,13 +40,15 @@ def refuse_model(load: ModelLoad, kinds: Sequence[Kind], offers: Offers) -> None
     )
 
 
-def refusal(fleet: Fleet, question: Question, settings: SolverSettings, shorter: Shorter) -> NoAnswerError:
+def refusal(fleet: Fleet, question: Question, settings: SolverSettings, anew: Anew) -> NoAnswerError:
     """Return the fewest demands of a fleet that clash, and the single changes with which it fits."""
     clash = find_clash(fleet, question, settings)
-    repairs = Repairs(fleet, question, settings, shorter).find(clash)
+    repairs = Repairs(fleet, question, settings, anew).find(clash)
     models = [fleet.models[model].name for model in dict.fromkeys(claim.model for claim in clash) if model is not None]
     if any(claim.part == NODES for claim in clash):
-        what = f"the nodes do not carry the traffic of {' and '.join(models)}."
+        carried = f"the traffic of {' and '.join(models)}" if models else "all traffic"
+        lost = any(claim.part == SURVIVE for claim in clash)
+        what = f"the nodes do not carry {carried}{' when some are lost' if lost else ''}."
     else:
         what = f"no plan of {' and '.join(models)} that was compared keeps its floors, on however many nodes."
     return NoAnswerError(what, rules=tuple(told(claim, fleet, question) for claim in clash), repairs=repairs)

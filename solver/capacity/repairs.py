@@ -1,9 +1,10 @@
 """What would make a fleet fit: single changes, the smallest that help, each solved like any other fleet."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from solver.capacity.clash import SURVIVE, Claim
 from solver.capacity.fleet import Fleet, loss_of
@@ -17,8 +18,8 @@ from solver.optimize.cpsat import SolverSettings
 _MOST_NODES = 1024
 _EIGHTHS = 8
 
-Shorter = Callable[[int, int], Question]
-"""Gives the question with another number of prompt tokens for one model."""
+Anew = Callable[[int, Mapping[str, Any]], Question]
+"""Gives the question with the candidates that one model has when fields of its load are changed."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Repairs:
     fleet: Fleet
     question: Question
     settings: SolverSettings
-    shorter: Shorter
+    anew: Anew
 
     def _fits(self, question: Question) -> bool:
         return fits(question.problem(), self.settings) is True
@@ -84,13 +85,14 @@ class Repairs:
             yield self._solved(f"{demand.name}.max_risk", text, at_most(max(loss_of(text), losses[low])))
 
     def floor(self, model: int) -> Iterator[Repair | None]:
-        """Yield the highest whole floor on the tokens of a user with which the fleet fits, or do without one."""
+        """Yield the highest whole floor on the tokens of a user with which the fleet fits."""
         demand = self.question.demands[model]
         flag = f"{demand.name}.min_tokens_per_second"
+        # Whatever the floor, these are among what is compared for it.
+        slower = self.anew(model, {"min_tokens_per_second": None})
 
-        def at_least(tokens: int | None) -> Question:
-            floor = None if tokens is None else Fraction(tokens)
-            return self.question.replaced(model, replace(demand, traffic=replace(demand.traffic, floor=floor)))
+        def at_least(tokens: int) -> Question:
+            return slower.replaced(model, replace(demand, traffic=replace(demand.traffic, floor=Fraction(tokens))))
 
         asked = math.ceil(demand.traffic.floor or 1) - 1
         tokens = largest(lambda number: self._fits(at_least(number)), asked)
@@ -121,14 +123,17 @@ class Repairs:
         load = self.fleet.models[model]
         lengths = [load.prompt_tokens * part // _EIGHTHS for part in range(1, _EIGHTHS)]
 
+        def shorter(tokens: int) -> Question:
+            return self.anew(model, {"prompt_tokens": tokens})
+
         def of_length(number: int) -> bool:
-            return lengths[number - 1] > 0 and self._fits(self.shorter(model, lengths[number - 1]))
+            return lengths[number - 1] > 0 and self._fits(shorter(lengths[number - 1]))
 
         try:
             found = largest(of_length, len(lengths))
             if found:
                 tokens = lengths[found - 1]
-                yield self._solved(f"{load.name}.prompt_tokens", str(tokens), self.shorter(model, tokens))
+                yield self._solved(f"{load.name}.prompt_tokens", str(tokens), shorter(tokens))
         except PlannerError:
             return
 

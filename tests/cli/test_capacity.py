@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -100,6 +101,31 @@ def test_a_fleet_that_does_not_fit_says_what_clashes_and_what_helps(fleet: Path,
     fleet.write_text(FLEET.replace("concurrency: 16", "concurrency: 7000"), encoding="utf-8")
     done = run("capacity", "fleet.yaml")
     refused(done, 1, "chat.traffic", "nodes", "what helps", "mi300x.count", "chat.concurrency", "chat.prompt_tokens")
+
+
+@pytest.mark.slow
+def test_a_floor_that_no_plan_keeps_is_told_and_each_change_that_helps_does(fleet: Path, run: Run) -> None:
+    asked = {"concurrency": "64", "min_tokens_per_second": "6000"}
+
+    def text(changes: dict[str, str]) -> str:
+        found = FLEET.replace("    max_risk: 2%\n", "")
+        for field, value in ({"count": "2"} | asked | changes).items():
+            found = re.sub(rf"{field}: .*", f"{field}: {value}", found)
+        return found
+
+    fleet.write_text(text({}), encoding="utf-8")
+    error = run("capacity", "fleet.yaml", "--json").document["error"]
+    assert [rule["id"] for rule in error["rules"]] == ["chat.min_tokens_per_second", "chat.traffic", "nodes"]
+    changes = [(repair["flag"].rpartition(".")[2], repair["value"]) for repair in error["repairs"]]
+    assert "min_tokens_per_second" in dict(changes)
+    for field, value in changes:
+        fleet.write_text(text({field: value}), encoding="utf-8")
+        assert run("capacity", "fleet.yaml", "--no-headroom").code == 0, (field, value)
+
+
+def test_more_nodes_than_there_are_cannot_be_lost(fleet: Path, run: Run) -> None:
+    done = run("capacity", "fleet.yaml", "--survive", "2")
+    refused(done, 1, "do not carry all traffic when some are lost", "--survive 1")
 
 
 def test_a_model_that_fits_no_node_is_refused_as_solve_does(fleet: Path, run: Run) -> None:
