@@ -80,6 +80,8 @@ class Offers:
     measured: Sequence[Measured] = ()
     tell: Callable[[str], None] = lambda _: None
     notes: list[str] = field(default_factory=list)
+    used: set[Measured] = field(default_factory=set)
+    """What was measured of plans that were compared."""
     _analyses: dict[str, ModelAnalysis] = field(default_factory=dict)
     _answers: dict[str, Answer] = field(default_factory=dict)
     _bills: dict[str, FootprintReport] = field(default_factory=dict)
@@ -134,7 +136,8 @@ class Offers:
         names = (load.name, load.model)
         found = throughput(self.measured, names, kind.hardware, label(plan), service.tensor_parallel, slots)
         if found is not None:
-            return measured(slots, tokens, found)
+            self.used.add(found)
+            return measured(slots, tokens, found.tokens_per_second)
         step, prompt = plan.decode_seconds_per_token, plan.prefill_seconds
         if step is None or prompt is None:
             return None

@@ -1,7 +1,8 @@
 """Throughput that a user measured, in place of estimates: rows of a CSV file."""
 
 import csv
-from collections.abc import Iterator, Sequence
+import difflib
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -81,8 +82,8 @@ def read_measured(path: Path, catalog: Catalog) -> tuple[Measured, ...]:
 
 def throughput(
     rows: Sequence[Measured], names: Sequence[str], hardware: str, scheme: str, tensor_parallel: int, slots: int
-) -> Fraction | None:
-    """Return what was measured with the most sequences up to `slots`, which more of them do not lower; None if nothing.
+) -> Measured | None:
+    """Return the row with the most sequences up to `slots`, whose throughput more of them do not lower; None if none.
 
     `names` are those that the file may call the model by.
     """
@@ -93,4 +94,31 @@ def throughput(
         and (row.hardware, row.scheme, row.tensor_parallel) == (hardware, scheme, tensor_parallel)
         and row.concurrency <= slots
     ]
-    return max(found, key=lambda row: row.concurrency).tokens_per_second if found else None
+    return max(found, key=lambda row: row.concurrency) if found else None
+
+
+def check_models(rows: Iterable[Measured], names: Sequence[str]) -> None:
+    """Refuse rows of models that are not in the fleet, by its names or those of their checkpoints.
+
+    Raises
+    ------
+    BadInputError
+        If there is one; the nearest name is told.
+
+    """
+    for row in rows:
+        if row.model not in names:
+            near = difflib.get_close_matches(row.model, names, n=1)
+            mend = f"Did you mean {near[0]}?" if near else f"The fleet has {', '.join(names)}."
+            raise BadInputError(f"no model {row.model!r} is in the fleet.", where="--measured", mend=mend)
+
+
+def unused_note(rows: Sequence[Measured], used: Collection[Measured]) -> str | None:
+    """Return which rows are of no plan that was compared, or None."""
+    unused = [row for row in rows if row not in used]
+    if not unused:
+        return None
+    first = unused[0]
+    named = f"{first.model} {first.scheme} tp {first.tensor_parallel} at {first.concurrency} on {first.hardware}"
+    more = f" and {len(unused) - 1} more" if len(unused) > 1 else ""
+    return f"measured throughput that no plan was compared with: {named}{more}"

@@ -12,7 +12,7 @@ from solver.capacity.document import CapacityPlan, CapacityProvenance, Headroom,
 from solver.capacity.fleet import Fleet
 from solver.capacity.fleet_file import read_fleet
 from solver.capacity.headroom import headrooms
-from solver.capacity.measured import Measured, read_measured
+from solver.capacity.measured import Measured, check_models, read_measured, unused_note
 from solver.capacity.options import Question
 from solver.capacity.placement import Found, place
 from solver.capacity.problem import PRICE_STEPS, Minimized, Problem
@@ -126,10 +126,13 @@ def capacity(
     rows = read_measured(Path(measured), catalog) if isinstance(measured, str | Path) else measured
     if minimize == "price" and not fleet.priced:
         raise BadInputError("not every node has a price.", where="--minimize price", mend="Give each a price_per_hour.")
+    check_models(rows, list(dict.fromkeys(name for load in fleet.models for name in (load.name, load.model))))
     settings = SolverSettings(seed=seed, deterministic_seconds=time_limit)
     asked = Asked(fleet, catalog, survive, minimize or ("price" if fleet.priced else "devices"), settings)
     offers = Offers(catalog, alternatives, seed, min(PLAN_SECONDS, time_limit), rows, tell)
     question = question_of(asked, offers)
+    unused = unused_note(rows, offers.used)
+    offers.notes.extend([unused] if unused else [])
     problem = question.problem()
     tell("placing replicas")
     found = place(problem, settings)

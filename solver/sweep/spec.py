@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 
 from solver.catalog.section import read_yaml
 from solver.errors import BadInputError
@@ -68,11 +69,16 @@ def checked(model: type[T], content: Any, *, where: str) -> T:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        fields = "; ".join(
-            f"{'.'.join(map(str, item['loc'])) or 'document'}: {item['msg']}"
-            for item in error.errors(include_url=False)[:5]
-        )
-        raise BadInputError(f"does not have the expected form: {fields}.", where=where) from error
+        found = error.errors(include_url=False)[:5]
+        fields = "; ".join(f"{'.'.join(map(str, item['loc'])) or 'document'}: {_said(item)}" for item in found)
+        unknown = any(item["type"] == "extra_forbidden" and len(item["loc"]) == 1 for item in found)
+        mend = f"There are {', '.join(model.model_fields)}." if unknown else None
+        raise BadInputError(f"does not have the expected form: {fields}.", where=where, mend=mend) from error
+
+
+def _said(item: ErrorDetails) -> str:
+    kinds = {"extra_forbidden": "there is no such key", "tuple_type": f"{item['input']!r} is no list"}
+    return kinds.get(item["type"], item["msg"].removeprefix("Value error, "))
 
 
 def read_sweep(path: Path | None, **flags: Any) -> Sweep:

@@ -97,7 +97,8 @@ def test_no_file_is_a_missing_one(tmp_path: Path) -> None:
 def test_measured_rows_count_up_to_their_concurrency(tmp_path: Path, catalog: Catalog) -> None:
     lines = ["chat,MI300X,ptpc_fp8,1,8,500.5", "chat,mi300x,ptpc_fp8,1,32,1200", "chat,mi300x,mxfp4,2,8,1"]
     rows = read_measured(write(tmp_path, "\n".join([",".join(COLUMNS), *lines])), catalog)
-    found = {slots: throughput(rows, ("chat",), "mi300x", "ptpc_fp8", 1, slots) for slots in (4, 8, 31, 32, 64)}
+    rates = {slots: throughput(rows, ("chat",), "mi300x", "ptpc_fp8", 1, slots) for slots in (4, 8, 31, 32, 64)}
+    found = {slots: row and row.tokens_per_second for slots, row in rates.items()}
     assert found == {4: None, 8: Fraction(1001, 2), 31: Fraction(1001, 2), 32: 1200, 64: 1200}
     assert throughput(rows, ("other",), "mi300x", "ptpc_fp8", 1, 64) is None
 

@@ -86,14 +86,23 @@ def test_tables_are_as_wide_as_a_plain_terminal_and_name_what_is_estimated(plann
     assert planned.headroom[0].percent > 1000
 
 
+COLUMNS = "model,hardware,scheme,tensor_parallel,concurrency,tokens_per_second"
+
+
+def test_what_was_measured_of_another_model_is_refused(fleet: Path, run: Run) -> None:
+    (fleet.parent / "t.csv").write_text(f"{COLUMNS}\nchta,mi300x,ptpc_fp8,1,1,400\n", encoding="utf-8")
+    refused(run("capacity", "fleet.yaml", "--measured", "t.csv"), 2, "'chta'", "Did you mean chat?")
+
+
 @pytest.mark.slow
 def test_what_was_measured_replaces_the_estimate(fleet: Path, run: Run) -> None:
-    rows = "model,hardware,scheme,tensor_parallel,concurrency,tokens_per_second\nchat,mi300x,ptpc_fp8,1,1,400\n"
+    rows = f"{COLUMNS}\nchat,mi300x,ptpc_fp8,1,1,400\nchat,mi300x,ptpc_pf8,1,1,400\n"
     (fleet.parent / "t.csv").write_text(rows, encoding="utf-8")
     done = run("capacity", "fleet.yaml", "--measured", "t.csv", "--json", "--no-headroom")
     (model,) = CapacityPlan.model_validate(done.document).models
     assert model.speed_source == "measured"
     assert model.tokens_per_second == 400 / model.concurrency
+    assert any("no plan was compared with: chat ptpc_pf8 tp 1" in note for note in done.document["assumptions"])
 
 
 @pytest.mark.slow
