@@ -8,6 +8,7 @@ from solver.intake.analysis import AnalyzedModel, ModelAnalysis, QuantizationTar
 from solver.intake.built_parts import with_parts
 from solver.intake.caches import block_config, cache_groups, common_heads
 from solver.intake.checkpoint import checkpoint_of, checkpoint_risks, weight_type, with_checkpoint, with_gguf_config
+from solver.intake.from_headers import refuse_encoder
 from solver.intake.headers_only import analyze_headers
 from solver.intake.inventory import Inventory, LayerFamily, MixtureOfExperts, ParameterGroup
 from solver.intake.layers import find_convolutions, find_layers, not_quantized, to_families
@@ -108,6 +109,13 @@ def _inventory(
     return inventory, [*missing, *reading.missing, *unsized(quantized)]
 
 
+def _reason(error: Exception) -> str:
+    """Return what an error says: of a configuration without a field, that it does not state it."""
+    if isinstance(error, AttributeError) and isinstance(error.name, str):
+        return f"it states no {error.name}"
+    return " ".join(str(error).split())[:300]
+
+
 def _published(source: ModelSource, inventory: Inventory, catalog: Catalog) -> PublishedCount | None:
     """Return what is published of a bundled model's checkpoint; of any other source nothing is known to be its own."""
     model = catalog.models.find(source.name) if source.kind == "zoo" else None
@@ -146,10 +154,10 @@ def analyze_source(source: ModelSource, catalog: Catalog, *, trust_remote_code: 
         _check_consistency(meta, catalog)
         inventory, missing = _inventory(meta, dtype, stored, reading, catalog)
         inventory = with_checkpoint(inventory, checkpoint, meta, catalog)
+        refuse_encoder(inventory.layers, catalog, source.name)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        reason = " ".join(str(error).split())[:300]
         raise BadInputError(
-            f"describes no decoder that can be analysed: {reason}.",
+            f"describes no decoder that can be analysed: {_reason(error)}.",
             where=source.name,
             mend="Plans are made for decoders of text, from the config.json of the checkpoint as it was published.",
         ) from error

@@ -59,6 +59,10 @@ def _stacks(found: SortedTensors, hidden: int) -> Iterator[FoundLayer]:
         )
 
 
+def _of_text(layers: Sequence[LayerFamily], catalog: Catalog) -> list[LayerFamily]:
+    return [item for item in layers if item.block_indices and catalog.roles.named(item.role).kind != "vision"]
+
+
 def _text_blocks(layers: Sequence[LayerFamily], catalog: Catalog, where: str) -> int:
     """Return the number of blocks of the language model.
 
@@ -68,17 +72,30 @@ def _text_blocks(layers: Sequence[LayerFamily], catalog: Catalog, where: str) ->
         If there are none, or those of an encoder.
 
     """
-    text = [item for item in layers if item.block_indices and catalog.roles.named(item.role).kind != "vision"]
+    text = _of_text(layers, catalog)
     if not text:
         raise BadInputError("has no matrix in numbered blocks.", where=where, mend=_MEND)
-    encoder = catalog.stored_tensors.encoder_among([family.name for family in text])
+    refuse_encoder(text, catalog, where)
+    return len({block for family in text for block in family.block_indices})
+
+
+def refuse_encoder(layers: Sequence[LayerFamily], catalog: Catalog, where: str) -> None:
+    """Refuse layers of an encoder, or of a decoder that attends to one: its cache has an encoder's length.
+
+    Raises
+    ------
+    BadInputError
+        If there are any; the first one is named.
+
+    """
+    text = _of_text(layers, catalog)
+    encoder = catalog.stored_tensors.encoder_among([family.name for family in text]) if text else None
     if encoder is not None:
         raise BadInputError(
             f"holds an encoder ({encoder}), and only decoders are planned.",
             where=where,
-            mend="Name the folder of a decoder of text.",
+            mend="Name a model that only decodes text.",
         )
-    return len({block for family in text for block in family.block_indices})
 
 
 def _with_head(

@@ -207,6 +207,21 @@ class TestModelType:
         assert "has an encoder" in error.what
         assert repr(model_type) in error.what
 
+    def test_with_a_decoder_that_attends_to_an_encoder_is_refused(
+        self, write_model: WriteModel, catalog: Catalog
+    ) -> None:
+        sizes = {"d_model": 64, "decoder_layers": 2, "decoder_attention_heads": 4, "decoder_ffn_dim": 128}
+        error = refusal(write_model(base={"model_type": "trocr", "vocab_size": 512, **sizes}), catalog)
+        assert "encoder_attn" in error.what
+
+    @pytest.mark.parametrize("model_type", ["rwkv", "xlstm"])
+    def test_without_attention_says_what_is_not_stated(
+        self, model_type: str, write_model: WriteModel, catalog: Catalog
+    ) -> None:
+        sizes = {"hidden_size": 256, "num_hidden_layers": 2, "vocab_size": 512, "num_heads": 4}
+        error = refusal(write_model(base={"model_type": model_type, **sizes}), catalog)
+        assert "it states no num_attention_heads" in error.what
+
     @pytest.mark.parametrize("model_type", ["clip", "siglip", "vit", "sam", "musicgen", "xlnet", "distilbert"])
     def test_of_no_decoder_is_refused(self, model_type: str, write_model: WriteModel, catalog: Catalog) -> None:
         error = refusal(write_model(base={"model_type": model_type, "hidden_size": 64, "d_model": 64}), catalog)
