@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from solver.catalog import NATIVE, Catalog
+from solver.catalog.template import Template
 from solver.export.options import ExportOptions
 from solver.export.targets import export_plan
 from solver.intake.inventory import Inventory
@@ -91,13 +92,58 @@ class TestLayerNames:
         assert open_paths <= linears(small.model)
 
 
+@pytest.fixture
+def known(llm_template: Any, catalog: Catalog, tiny: Tiny) -> Any:
+    """Return the template of a small model; Quark is told those that it lacks, as the exported script tells them."""
+
+    def find(name: str) -> Template:
+        template = template_of(tiny(name).analysis, catalog)
+        if template.model_type not in llm_template.list_available():
+            llm_template.register_template(
+                llm_template(
+                    model_type=template.model_type,
+                    kv_layers_name=list(template.kv_layers),
+                    q_layer_name=list(template.q_layers),
+                    exclude_layers_name=list(template.exclude_layers),
+                )
+            )
+        return template
+
+    return find
+
+
 class TestAnyAssignment:
-    @pytest.mark.parametrize("name", TEMPLATED)
+    @pytest.mark.parametrize("name", [*TEMPLATED, *UNTEMPLATED])
     @given(data=st.data())
-    @settings(max_examples=15, deadline=None, derandomize=True)
-    def test_is_what_quark_resolves(self, name: str, data: st.DataObject, tiny: Tiny, catalog: Catalog) -> None:
-        small = tiny(name)
-        template = template_of(small.analysis, catalog)
+    @settings(
+        max_examples=4,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
+    def test_is_what_quark_resolves(
+        self, name: str, data: st.DataObject, tiny: Tiny, known: Any, catalog: Catalog
+    ) -> None:
+        self.check(name, data, tiny, known, catalog)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", [*TEMPLATED, *UNTEMPLATED])
+    @given(data=st.data())
+    @settings(
+        max_examples=15,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
+    def test_is_what_quark_resolves_in_more_examples(
+        self, name: str, data: st.DataObject, tiny: Tiny, known: Any, catalog: Catalog
+    ) -> None:
+        self.check(name, data, tiny, known, catalog)
+
+    @staticmethod
+    def check(name: str, data: st.DataObject, tiny: Tiny, known: Any, catalog: Catalog) -> None:
+        """Check a drawn assignment: Quark gives every linear its scheme, single experts too."""
+        small, template = tiny(name), known(name)
         usable = [scheme.name for scheme in catalog.schemes if scheme.usable]
         pool = [NATIVE, *data.draw(st.lists(st.sampled_from(usable), min_size=1, max_size=4, unique=True))]
         kv_fp8 = data.draw(st.booleans())
@@ -110,7 +156,14 @@ class TestAnyAssignment:
         assignment = Assignment(schemes)
         if not assignment.quantized_elements_by_scheme:
             return
-        patterns = to_patterns(assignment, template, catalog, template.exclude_layers, kv_fp8=kv_fp8)
+        patterns = to_patterns(
+            assignment,
+            template,
+            catalog,
+            template.exclude_layers,
+            kv_fp8=kv_fp8,
+            convolutions=small.inventory.convolutions,
+        )
         config = config_of_patterns(patterns, template.model_type, kv_cache_scheme="fp8" if kv_fp8 else None)
         resolved = resolve(small.model, config)
         expected = {
