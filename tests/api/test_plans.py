@@ -170,5 +170,7 @@ def test_every_name_is_there() -> None:
     assert [name for name in api.__all__ if not hasattr(api, name)] == []
     assert set(api._HOME) == set(api.__all__)
     assert [name for name in solver.__all__ if not hasattr(solver, name)] == []
+    assert dir(solver) == sorted(solver.__all__)
+    assert [name for name in solver.capacity.__all__ if not hasattr(solver.capacity, name)] == []
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = solver.nothing
