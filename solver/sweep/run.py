@@ -11,12 +11,12 @@ from solver.api.frames import Row, frame_of
 from solver.catalog import Catalog
 from solver.sweep.cells import Group, find_groups, fingerprint
 from solver.sweep.journal import Journal, journal_path
-from solver.sweep.pool import cores, processes
+from solver.sweep.pool import cores
 from solver.sweep.rows import COLUMNS, in_order
-from solver.sweep.schedule import carry_out
 from solver.sweep.spec import Sweep
 from solver.sweep.table import check_ending, write_rows
 from solver.sweep.work import Answers, Means
+from solver.sweep.workers import by_executor, by_processes
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -138,10 +138,12 @@ def sweep(
     with nullcontext() if target is None else Journal(journal_path(target), fingerprint(groups, catalog)) as journal:
         record = _Record(cells, journal, tell)
         try:
-            left = _left(groups, record)
-            if left:
-                with _engine(engine, executor, workers or cores()) as (chosen, width):
-                    carry_out(left, chosen, width, Means(profiles, cache), record.add)
+            means = Means(profiles, cache)
+            if executor is None and engine == "processes":
+                by_processes(lambda some: _left(some, record), groups, workers or cores(), means, record.add)
+            elif left := _left(groups, record):
+                with _engine(executor, workers or cores()) as (chosen, width):
+                    by_executor(left, chosen, width, means, record.add)
         except KeyboardInterrupt:
             if target is not None and record.rows:
                 write_rows(target, record.result().rows)
@@ -162,15 +164,15 @@ def _left(groups: Sequence[Group], record: _Record) -> list[Group]:
 
 
 @contextmanager
-def _engine(engine: Engine, executor: Executor | None, workers: int) -> Iterator[tuple[Executor, int]]:
-    """Give what runs the cells, and how many calls to hand over at once: a worker always finds a next one."""
+def _engine(executor: Executor | None, workers: int) -> Iterator[tuple[Executor, int]]:
+    """Give what runs the cells, Ray if nothing else does, and how many calls to hand over at once.
+
+    A worker always finds a next one.
+    """
     if executor is not None:
         yield executor, 2 * workers
-    elif engine == "ray":
-        from solver.sweep.ray_pool import cluster
+        return
+    from solver.sweep.ray_pool import cluster
 
-        with cluster(workers) as (ray, at_once):
-            yield ray, 2 * at_once
-    else:
-        with processes(workers) as pool:
-            yield pool, 2 * workers
+    with cluster(workers) as (ray, at_once):
+        yield ray, 2 * at_once

@@ -8,16 +8,24 @@ from typing import Any
 
 from solver.intake.analysis import ModelAnalysis
 from solver.sweep.cells import Group, Model
-from solver.sweep.work import Answers, Means, analysed, answered, died
+from solver.sweep.work import Answers, Means, analysed, answered
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A call to make; `groups` are those whose model it analyses, none where it answers."""
+    """A call to make for some groups: it analyses the model of all of them, or answers one."""
 
     call: Callable[..., Any]
     arguments: tuple[Any, ...]
-    groups: tuple[Group, ...] = ()
+    about: tuple[Group, ...]
+
+
+class WorkerDiedError(Exception):
+    """A worker process ended; `in_flight` are the groups of each call that had no answer then."""
+
+    def __init__(self, in_flight: Sequence[tuple[Group, ...]]) -> None:
+        super().__init__("a worker ended before its cells were done")
+        self.in_flight = tuple(in_flight)
 
 
 def carry_out(
@@ -30,7 +38,7 @@ def carry_out(
 
     Raises
     ------
-    MissingError
+    WorkerDiedError
         If a worker process ended.
 
     """
@@ -46,13 +54,14 @@ def carry_out(
                 running[executor.submit(job.call, *job.arguments)] = job
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
-                job, result = running.pop(future), future.result()
+                job, result = running[future], future.result()
+                del running[future]
                 if isinstance(result, ModelAnalysis):
-                    jobs.extendleft(_Job(answered, (group, result, means)) for group in reversed(job.groups))
+                    jobs.extendleft(_Job(answered, (group, result, means), (group,)) for group in reversed(job.about))
                 else:
                     record(result)
     except BrokenExecutor as error:
-        raise died() from error
+        raise WorkerDiedError([job.about for job in running.values()]) from error
     finally:
         for future in running:
             future.cancel()

@@ -63,10 +63,10 @@ def answered(group: Group, analysis: ModelAnalysis, means: Means) -> Answers:
     ]
 
 
-def died() -> MissingError:
-    """Return what to say when a worker is gone."""
+def died(times: str = "") -> MissingError:
+    """Return what to say when a worker is gone; `times` says how often."""
     return MissingError(
-        "a worker ended before its cells were done; was it killed, or out of memory?",
+        f"a worker ended{times} before its cells were done; was it killed, or out of memory?",
         where="sweep",
         mend="The same command resumes; fewer `--workers` take less memory.",
     )
