@@ -126,7 +126,7 @@ def sweep(
     ------
     PlannerError
         If the sweep names something that is not there, a file cannot be written, the journal beside the output is
-        that of another sweep, or a worker process ended.
+        that of another sweep, or a worker of Ray or of `executor` ended.
 
     """
     catalog = Catalog(profiles)
