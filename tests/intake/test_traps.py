@@ -124,7 +124,15 @@ class TestLeftOut:
         assert ZOO["MiniMaxAI/MiniMax-M2.5"]["config"]["num_mtp_modules"] == 3
         assert of("MiniMaxAI/MiniMax-M2.5", analysed).mtp is None
 
-    @pytest.mark.parametrize("name", ["zai-org/GLM-4.5-Air", "deepseek-ai/DeepSeek-V2-Lite"])
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "zai-org/GLM-4.5-Air",
+            "deepseek-ai/DeepSeek-V2-Lite",
+            "zai-org/GLM-5.1",
+            "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
+        ],
+    )
     def test_routers_that_are_built_wider_are_stored_in_the_models_type(self, name: str, inventory: Inventory) -> None:
         wide = {group.part: group.wide_elements for group in inventory.others if group.wide_elements}
         assert wide.keys() == {"router"}
@@ -364,6 +372,14 @@ class TestClass:
         analysis = analysed("databricks/dbrx-instruct")
         assert analysis.model.architecture == "DbrxForCausalLM"
         assert not any("transformers has no" in assumption for assumption in analysis.assumptions)
+
+    def test_takes_a_latent_rank_of_none_and_a_scaling_of_alpha(self, analysed: Analysed) -> None:
+        vision, alpha = "deepseek-ai/deepseek-vl2-tiny", "tencent/Hunyuan-7B-Instruct"
+        assert ZOO[vision]["config"]["language_config"]["kv_lora_rank"] is None
+        assert "alpha" in ZOO[alpha]["config"]["rope_scaling"]
+        for name in (vision, alpha):
+            assert analysed(name).analysis_status == "complete"
+            assert of(name, analysed).elements_total == published(name)
 
     @pytest.mark.parametrize("key", ["_attn_implementation", "attn_implementation"])
     def test_needs_no_kernels_that_a_configuration_asks_for(
