@@ -76,6 +76,15 @@ def _unbounded(service: Service) -> str:
     return f", and {' and '.join(outside)} beside it" if outside else ""
 
 
+def _predictor(service: Service, inventory: Inventory) -> str | None:
+    if not service.keep_mtp or inventory.mtp is None:
+        return None
+    return (
+        "multi-token-prediction layers are billed by their weights alone: their cache comes on top where the stack is "
+        "told to predict (--mtp)"
+    )
+
+
 def _context_tokens(request: PlanRequest, inventory: Inventory, assumptions: list[str]) -> int:
     limit = inventory.max_context
     if request.context is not None:
@@ -166,9 +175,7 @@ def resolve(request: PlanRequest, analysis: ModelAnalysis, inventory: Inventory,
         max_num_batched_tokens=request.max_num_batched_tokens,
     )
     _refuse_machine(request, service, inventory, catalog)
-    images = image_assumption(service, inventory)
-    if images is not None:
-        assumptions.append(images)
+    assumptions += [text for text in (image_assumption(service, inventory), _predictor(service, inventory)) if text]
     assumptions.append(
         f"batches of at most {service.batched_tokens} tokens (--max-num-batched-tokens) and "
         f"{service.batched_sequences} sequence{'s' * (service.batched_sequences != 1)} (--max-num-seqs)"

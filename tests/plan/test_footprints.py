@@ -153,7 +153,10 @@ def test_experts_shared_out_whole_take_as_much_as_cut_ones_where_both_divide(
 
 def test_kept_predictors_are_counted(analyse: Analyse, catalog: Catalog) -> None:
     model = "Qwen/Qwen3-Next-80B-A3B-Instruct"
-    dropped, kept = (line(report(model, analyse, catalog, mtp=mtp), NATIVE) for mtp in ("drop", "keep"))
+    reports = [report(model, analyse, catalog, mtp=mtp) for mtp in ("drop", "keep")]
+    told = ["billed by their weights alone" in " ".join(item.assumptions) for item in reports]
+    assert told == [False, True]
+    dropped, kept = (line(item, NATIVE) for item in reports)
     mtp = analyse(model).inventory.mtp  # type: ignore[union-attr]
     assert mtp is not None
     assert kept.footprint.weights_bytes - dropped.footprint.weights_bytes == mtp.size_bytes
