@@ -109,7 +109,7 @@ def without_dominated(options: Sequence[Option]) -> tuple[Option, ...]:
     """
     kept: list[Option] = []
     for option in sorted(options, key=lambda option: (*option.vector, option.scheme)):
-        if not any(all(map(int.__le__, other.vector, option.vector)) for other in kept):
+        if not any(_no_more(other.vector, option.vector) for other in kept):
             kept.append(option)
     return tuple(kept)
 
@@ -130,8 +130,8 @@ def reduced(problem: Problem) -> Problem:
 def prune_rows(problems: Sequence[Problem]) -> list[Problem]:
     """Return the problems without those that another row beats option by option.
 
-    A row is beaten when another with the same cache, and no more bytes beside the weights, has the same classes and,
-    for each of its options, the same scheme at no more risk. Of equal rows the first stays.
+    A row is beaten when another with the same cache, and no more of anything beside the choices, has the same classes
+    and, for each of its options, the same scheme at no more bytes, risk and time. Of equal rows the first stays.
     """
     kept: list[Problem] = []
     for problem in problems:
@@ -142,13 +142,27 @@ def prune_rows(problems: Sequence[Problem]) -> list[Problem]:
 
 
 def _beats(better: Problem, worse: Problem) -> bool:
-    same_cache = better.settings.kv_cache_scheme == worse.settings.kv_cache_scheme
-    if not same_cache or better.overhead_bytes > worse.overhead_bytes or len(better.classes) != len(worse.classes):
+    if better.settings.kv_cache_scheme != worse.settings.kv_cache_scheme:
+        return False
+    if better.avoids_native != worse.avoids_native or len(better.classes) != len(worse.classes):
+        return False
+    if not _no_more(_beside(better), _beside(worse)):
         return False
     for ours, theirs in zip(better.classes, worse.classes, strict=True):
         if ours.units != theirs.units:
             return False
-        risks = {option.scheme: option.risk for option in ours.options}
-        if any(risks.get(option.scheme, option.risk + 1) > option.risk for option in theirs.options):
+        costs = {option.scheme: option.vector for option in ours.options}
+        if not all(
+            option.scheme in costs and _no_more(costs[option.scheme], option.vector) for option in theirs.options
+        ):
             return False
     return True
+
+
+def _beside(problem: Problem) -> tuple[int, ...]:
+    """Return what no choice changes."""
+    return *problem.fixed, problem.kv_cache_bytes, problem.overhead_bytes, problem.cache_ticks
+
+
+def _no_more(ours: Sequence[int], theirs: Sequence[int]) -> bool:
+    return all(map(int.__le__, ours, theirs))

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from solver.optimize.cpsat import SolverSettings
 from solver.optimize.fixing import Fixing
-from solver.optimize.problem import Option, Problem, Vector
+from solver.optimize.front import exact_front
+from solver.optimize.problem import Budget, Option, Problem, Vector
 from solver.optimize.reductions import (
     Reduced,
     count_identical,
@@ -15,6 +17,7 @@ from solver.optimize.reductions import (
     drop_dominated,
     offset,
     prune_rows,
+    reduced,
     without_dominated,
 )
 from solver.rules.settings import Settings
@@ -82,9 +85,9 @@ class TestDropDominated:
     @given(problems())
     @settings(max_examples=100, deadline=None)
     def test_keeps_the_front(self, instance: Problem) -> None:
-        reduced = drop_dominated(instance)
-        assert true_front(reduced.problem) == true_front(instance)
-        assert keeps_costs(instance, reduced)
+        smaller = drop_dominated(instance)
+        assert true_front(smaller.problem) == true_front(instance)
+        assert keeps_costs(instance, smaller)
 
 
 class TestCountIdentical:
@@ -146,6 +149,65 @@ class TestDominance:
         assert [option.scheme for option in without_dominated([Option("b", 1, 1, 1), Option("a", 1, 1, 1)])] == ["a"]
 
 
+@st.composite
+def rows(draw: st.DrawFn) -> list[Problem]:
+    """Draw problems of a few rows of settings that differ in some costs, with classes that reductions may join."""
+    plain = draw(problems())
+    again = [replace(part, units=unit_class("part0", 4, [(0, 0, 0)]).units[3:]) for part in plain.classes[:1]]
+    plain = replace(plain, classes=(*plain.classes, *again)[:4])
+    drawn = [plain]
+    for _ in range(draw(st.integers(1, 3))):
+        place = draw(st.integers(0, len(plain.classes) - 1))
+        changed = [
+            Option(o.scheme, *(value + draw(st.integers(-2, 2)) * draw(st.booleans()) for value in o.vector))
+            for o in plain.classes[place].options
+        ]
+        part = replace(plain.classes[place], options=tuple(changed[: draw(st.integers(1, len(changed)))]))
+        drawn.append(
+            replace(
+                plain,
+                classes=(*plain.classes[:place], part, *plain.classes[place + 1 :]),
+                fixed=(plain.fixed[0] + draw(st.integers(0, 2)), draw(st.integers(0, 2)), 0),
+                overhead_bytes=draw(st.integers(0, 2)),
+            )
+        )
+    return drawn
+
+
+class TestPlainFront:
+    @given(rows(), st.floats(0, 1))
+    @settings(max_examples=100, deadline=None)
+    def test_is_the_same_with_and_without_reductions(self, whole: list[Problem], part: float) -> None:
+        costs = [
+            (each.vector(counts)[0] + each.service_bytes, each.vector(counts)[1])
+            for each in whole
+            for counts in all_counts(each)
+        ]
+        limit = sorted(total for total, _ in costs)[round(part * (len(costs) - 1))]
+        expected: list[tuple[int, int]] = []
+        for total, risk in sorted(costs):
+            if total <= limit and (not expected or risk < expected[-1][1]):
+                expected.append((total, risk))
+        budget = Budget(limit)
+        for kept in (whole, [reduced(each) for each in whole], prune_rows([reduced(each) for each in whole])):
+            front = exact_front(kept, budget, SolverSettings())
+            assert list(zip(front.totals.tolist(), front.risks.tolist(), strict=True)) == expected
+
+    @given(rows())
+    @settings(max_examples=100, deadline=None)
+    def test_pruned_rows_have_nothing_that_the_others_have_not(self, whole: list[Problem]) -> None:
+        def costs(of: list[Problem]) -> set[Vector]:
+            return {
+                (size + each.service_bytes, risk, ticks + each.cache_ticks)
+                for each in of
+                for counts in all_counts(each)
+                for size, risk, ticks in [each.vector(counts)]
+            }
+
+        kept = costs(prune_rows(whole))
+        assert all(any(all(map(int.__le__, ours, theirs)) for ours in kept) for theirs in costs(whole) - kept)
+
+
 class TestPruneRows:
     def test_a_row_that_another_beats_everywhere_is_pruned(self) -> None:
         plain = problem([unit_class("a", 2, [(10, 9, 0), (20, 3, 0)])])
@@ -161,6 +223,17 @@ class TestPruneRows:
         plain = problem([unit_class("a", 2, [(10, 9, 0), (20, 3, 0)])])
         narrower = replace(plain, classes=(replace(plain.classes[0], options=(Option("scheme0", 10, 1, 0),)),))
         assert len(prune_rows([plain, narrower])) == 2
+
+    @pytest.mark.parametrize("axis", range(3))
+    def test_a_row_that_is_safer_but_larger_or_slower_prunes_nothing(self, axis: int) -> None:
+        plain = problem([unit_class("a", 2, [(10, 9, 5)])])
+        other = [10, 8, 5]
+        other[axis] = 11
+        safer = replace(plain, classes=(replace(plain.classes[0], options=(Option("scheme0", *other),)),))
+        assert prune_rows([plain, safer]) == ([plain] if axis == 1 else [plain, safer])
+        costly = replace(plain, fixed=(int(axis == 0), int(axis == 1), int(axis == 2)))
+        better = replace(costly, classes=(replace(plain.classes[0], options=(Option("scheme0", 9, 8, 4),)),))
+        assert prune_rows([plain, better]) == [plain, better]
 
     def test_rows_with_another_cache_stay(self) -> None:
         plain = problem([unit_class("a", 1, [(10, 9, 0)])])
