@@ -1,7 +1,7 @@
 """The best assignment near the break: the units that can change at the least cost, merged as far as that pays.
 
 A state that lies further above the bound than the best assignment would with all bytes used leads to nothing better.
-Where nothing else is left out, the best is proven.
+Where nothing else is left out, the best is proven: all is counted in integers, and what is rounded is rounded down.
 """
 
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ from solver.optimize.relaxation import Relaxation
 
 _STATES = 20_000
 """Sums that are kept after each unit: more find little, and cost time."""
-_EXACT_GAP = 2.0**40
-"""Below it, rounding in thousands of additions of floats stays under the one step by which an answer must be better."""
+_MOST = 2**60
+"""What lies above the bound is counted in steps, so many at most: one more option stays within 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class _States:
 
     sizes: Integers
     values: Integers
-    extras: NDArray[np.float64]
+    extras: Integers
     parents: NDArray[np.int32]
     options: NDArray[np.int32]
 
@@ -50,20 +50,28 @@ class _Fill:
 
     def __init__(self, relaxation: Relaxation, taken: Integers, limit: int) -> None:
         self._table, self._taken = relaxation.table, taken
-        self._extras = (relaxation.extra / relaxation.q).astype(np.float64)
         vector = self._table.vector(taken)
         self._room = limit - vector[0]
         # An assignment of this value that uses all bytes lies so far above the bound.
-        self._gap = (relaxation.score((limit, vector[1], vector[2])) - relaxation.floor) / relaxation.q
-        self._base = (relaxation.score(vector) - relaxation.floor) / relaxation.q
+        self._above, self._price = relaxation.score((limit, vector[1], vector[2])) - relaxation.floor, relaxation.q
+        self._step = self._above // _MOST + 1
+        # Rounded down, what options lie above the bound is never more than it is; none that matters lies above the gap.
+        most = self._gap + 1
+        self._extras: Integers = np.minimum(relaxation.extra // self._step, most).astype(np.int64)
+        self._base = (relaxation.score(vector) - relaxation.floor) // self._step
         self._used = np.flatnonzero(taken)
         # Only if all units begin at their least scores does every change lead away from the bound.
-        self._complete = self._gap < _EXACT_GAP and not relaxation.extra[self._used].any()
+        self._complete = not relaxation.extra[self._used].any()
+
+    @property
+    def _gap(self) -> int:
+        """How many steps above the bound something better may lie."""
+        return self._above // self._step
 
     def _units(self) -> Iterator[int]:
         """Yield the option of one unit after the other, those first that can change at the least cost."""
         others, owners = self._extras.copy(), self._table.owners[self._used]
-        others[self._used] = np.inf
+        others[self._used] = np.iinfo(np.int64).max
         nearest = np.minimum.reduceat(others, self._table.starts)
         # Of a class that is split, each unit could have what others have.
         nearest[owners[1:][owners[1:] == owners[:-1]]] = 0
@@ -97,7 +105,7 @@ class _Fill:
     def run(self, most_units: int) -> Filled:
         """Return the best assignment that is found when at most so many units change."""
         none, origin = np.zeros(1, np.int64), np.zeros(1, np.int32)
-        states = _States(none, none, np.full(1, self._base), origin, origin)
+        states = _States(none, none, np.full(1, self._base, np.int64), origin, origin)
         stages: list[_Origins] = []
         best, size, found = 0, 0, self._taken
         for main in self._units():
@@ -112,7 +120,7 @@ class _Fill:
                 continue
             value, taken = int(states.values[last]), int(states.sizes[last])
             if (value, taken) < (best, size):
-                self._gap += value - best
+                self._above += self._price * (value - best)
                 best, size, found = value, taken, self._replayed(stages, last)
         return Filled(found, self._complete)
 

@@ -69,7 +69,7 @@ def problems(draw: st.DrawFn) -> Problem:
     return problem(classes, fixed=(draw(st.integers(0, scale)), 0, 0))
 
 
-_TOTALS = (10**4, 2**31, 2**32, 2**43)
+TOTALS = (10**4, 2**31, 2**32, 2**43)
 """What the bytes of an instance sum to, about."""
 
 
@@ -77,7 +77,7 @@ def nasty(seed: int) -> Problem:
     """Return a problem that can be enumerated, with odd bytes that sum to about a word size and no common divisor."""
     rng = np.random.default_rng(seed)
     parts = [(int(rng.integers(1, 4)), int(rng.integers(1, 5))) for _ in range(int(rng.integers(1, 5)))]
-    scale = _TOTALS[seed % len(_TOTALS)] / sum(count for count, _ in parts)
+    scale = TOTALS[seed % len(TOTALS)] / sum(count for count, _ in parts)
     spread = rng.choice([1e-6, 0.1, 0.9])
     highest = int(rng.choice([3, 50, 10**6, 10**12]))
     classes = []

@@ -8,9 +8,9 @@ from solver.optimize.core import BUDGET, Choice, Clash, Group, Member, Row, mini
 from solver.optimize.cpsat import SolverSettings, minimize
 from solver.optimize.merge import MergedFront
 from solver.optimize.points import lexicographic
-from solver.optimize.problem import Problem
-from tests.optimize.instances import nasty
-from tests.optimize.oracles import enumerated, highs
+from solver.optimize.problem import Counts, Problem
+from tests.optimize.instances import TOTALS, nasty
+from tests.optimize.oracles import FEASIBILITY, enumerated, highs
 
 SETTINGS = SolverSettings()
 BLOCK = 125
@@ -27,14 +27,14 @@ def budgets(vectors: list[tuple[int, int, int]], seed: int) -> Iterator[int]:
         yield sizes[0] - 1
 
 
-def check(seed: int) -> tuple[int, int]:
-    """Check one instance, and return at how many budgets HiGHS agrees in integers, and at how many not.
+def check(seed: int) -> int:
+    """Check one instance, and return at how many budgets HiGHS has not the best.
 
     All others must agree with enumeration everywhere.
     """
     instance = nasty(seed)
     vectors = enumerated(instance)
-    agreed = blurred = 0
+    missed = 0
     for limit in budgets(vectors, seed):
         expected = min(((risk, size) for size, risk, _ in vectors if size <= limit), default=None)
         point = lexicographic(instance, limit, ("risk", "bytes"), SETTINGS)
@@ -54,18 +54,26 @@ def check(seed: int) -> tuple[int, int]:
         assert instance.vector(answer.counts)[0] <= limit
         assert (answer.proof.value, answer.proof.status) == (expected[0], "optimal")
         assert (int(front.risks[-1]), int(front.sizes[-1])) == expected
-        size, risk, _ = (limit + 1, 0, 0) if other is None else instance.vector(other[1])
-        if size <= limit and risk == expected[0]:
-            agreed += 1
-        else:
-            blurred += 1
-    return agreed, blurred
+        missed += not is_best(other, instance, limit, vectors)
+    # Sums up to 2^32 are exact enough for it.
+    assert not missed or seed % len(TOTALS) == TOTALS.index(2**43)
+    return missed
+
+
+def is_best(
+    found: tuple[int, Counts] | None, instance: Problem, limit: int, vectors: list[tuple[int, int, int]]
+) -> bool:
+    """Return whether HiGHS has the least risk within the bytes that it takes: the limit, or a bit above it."""
+    if found is None:
+        return False
+    size, risk, _ = instance.vector(found[1])
+    assert size <= limit + FEASIBILITY * limit
+    return risk == min(risk for other, risk, _ in vectors if other <= max(size, limit))
 
 
 def check_block(first: int) -> None:
-    results = [check(seed) for seed in range(first, first + BLOCK)]
-    # Floats decide a few otherwise, as enumeration tells: were that common, its agreement would say nothing.
-    assert sum(agreed for agreed, _ in results) > 30 * sum(blurred for _, blurred in results)
+    # See `highs`: 17 of 42,000 budgets, never more than two of a block.
+    assert sum(check(seed) for seed in range(first, first + BLOCK)) <= 2
 
 
 @pytest.mark.parametrize("first", range(0, 1000, BLOCK))

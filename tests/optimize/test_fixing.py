@@ -16,7 +16,7 @@ from solver.optimize.least import least
 from solver.optimize.points import lexicographic
 from solver.optimize.problem import Problem
 from solver.optimize.relaxation import Relaxation, Table, find_break
-from tests.optimize.instances import all_counts, large, problem, problems, unit_class, within
+from tests.optimize.instances import all_counts, large, nasty, problem, problems, unit_class, within
 from tests.optimize.oracles import highs
 
 SETTINGS = SolverSettings()
@@ -121,6 +121,29 @@ class TestProofs:
         fixing.fill(1000)
         if fixing.proven:
             assert instance.vector(fixing.start)[1] == min(vector[1] for vector in vectors)
+
+    def test_a_merge_proves_in_integers_what_floats_do_not_tell_apart(self) -> None:
+        proven = 0
+        for seed in range(100):
+            small = nasty(seed)
+            # Single steps decide between risks that floats round to the same.
+            classes = [
+                unit_class(
+                    f"part{number}",
+                    part.count,
+                    [(o.size_bytes, (o.risk % 100 << 48) + o.decode_ticks % 9, o.decode_ticks) for o in part.options],
+                )
+                for number, part in enumerate(small.classes)
+            ]
+            instance = problem(classes, small.fixed)
+            limit, vectors = limit_of(instance, 0.4)
+            fixing = Fixing(instance, "risk", limit)
+            fixing.fill(1000)
+            if fixing.proven:
+                least_risk = min(vector[1] for vector in vectors)
+                assert instance.vector(fixing.start)[1] == least_risk
+                proven += least_risk >= 2**53
+        assert proven > 50
 
     def test_a_merge_that_is_cut_claims_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         instance = large(300)
